@@ -1,0 +1,90 @@
+r"""Acquisition functions: from a posterior and the run so far to a score, larger is better.
+
+    symbol      meaning
+    mu          posterior mean
+    sigma       posterior standard deviation: of an observation in UCB, as in the paper; of the
+                function in expected improvement
+"""
+
+import abc
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.scipy import stats
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from metaprior.data import Run
+from metaprior.methods import AbstractPosterior
+
+Score = Callable[[Float[Array, " d"]], Float[Array, ""]]
+
+
+class AbstractAcquisition(eqx.Module):
+    """How much a query is worth."""
+
+    @abc.abstractmethod
+    def score(
+        self,
+        posterior: AbstractPosterior,
+        run: Run,
+        anchors: Float[Array, "m d"],
+        *,
+        key: PRNGKeyArray,
+    ) -> Score:
+        """The function of single points to be maximised; `anchors` cover the space."""
+
+
+class UpperConfidenceBound(AbstractAcquisition):
+    r"""$\mu(x) + \beta\, \sigma(x)$, with $\sigma$ the predictive standard deviation."""
+
+    beta: float = 2.0
+
+    def score(self, posterior, run, anchors, *, key):
+        def bound(x):
+            moments = posterior.moments(x)
+            return moments.mean + self.beta * jnp.sqrt(moments.variance)
+
+        return bound
+
+
+class LogExpectedImprovement(AbstractAcquisition):
+    r"""$\ln \mathbb{E} \max(f(x) - y^*, 0)$, stable where the improvement underflows.
+
+    $y^*$ is the best observation; before the first, the largest posterior mean at the anchors.
+    """
+
+    def score(self, posterior, run, anchors, *, key):
+        expected = jax.vmap(lambda x: posterior.moments(x).mean)(anchors)
+        observed = jnp.where(run.mask, run.y, -jnp.inf)
+        best = jnp.where(run.length > 0, jnp.max(observed), jnp.max(expected))
+
+        def log_improvement(x):
+            moments = posterior.moments(x)
+            std = jnp.sqrt(moments.function_variance)
+            return jnp.log(std) + log_standard_improvement((moments.mean - best) / std)
+
+        return log_improvement
+
+
+class ThompsonSampling(AbstractAcquisition):
+    """A function drawn from the posterior: its maximum is the query."""
+
+    def score(self, posterior, run, anchors, *, key):
+        return posterior.path(anchors, key=key)
+
+
+def log_standard_improvement(u: Float[Array, ""]) -> Float[Array, ""]:
+    r"""$\ln h(u)$ with $h(u) = \varphi(u) + u \Phi(u)$.
+
+    For $u \ll 0$ the two terms cancel; there the series
+    $h(u) = \varphi(u)\, u^{-2} (1 - 3 u^{-2} + 15 u^{-4} - 105 u^{-6} + \dots)$ takes over.
+    """
+    far = u < -30.0
+    near_u = jnp.where(far, -1.0, u)
+    near = jnp.log(stats.norm.pdf(near_u) + near_u * stats.norm.cdf(near_u))
+    far_u = jnp.where(far, u, -30.0)
+    s = 1.0 / far_u**2
+    series = 1.0 - 3.0 * s * (1.0 - 5.0 * s * (1.0 - 7.0 * s * (1.0 - 9.0 * s)))
+    return jnp.where(far, stats.norm.logpdf(far_u) + jnp.log(s * series), near)

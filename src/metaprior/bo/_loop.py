@@ -1,0 +1,54 @@
+"""The ask-evaluate-tell loop on a function that JAX can trace: nothing else.
+
+Being one compiled loop, it can be `vmap`ped over tasks, seeds and surrogates.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from metaprior.bo._policy import AbstractPolicy, SurrogatePolicy
+from metaprior.data import Run, empty_run
+
+
+class Trace(NamedTuple):
+    """A whole run: queries, noise-free values there, and values where the model expected the best."""
+
+    run: Run
+    values: Float[Array, " steps"]
+    values_at_predicted_best: Float[Array, " steps"]
+
+
+def optimise(
+    problem: Callable[[Float[Array, " d"]], Float[Array, ""]],
+    policy: AbstractPolicy,
+    num_queries: int,
+    *,
+    key: PRNGKeyArray,
+    noise_std: float = 0.0,
+    infer: bool = False,
+) -> Trace:
+    """`num_queries` steps of `policy` on `problem`, from an empty run.
+
+    With `infer`, the point with the largest posterior mean is sought before every query too (for
+    the inference regret); a policy without a surrogate has none.
+    """
+
+    def step(run: Run, t):
+        key_query, key_noise, key_best = jax.random.split(jax.random.fold_in(key, t), 3)
+        if infer and isinstance(policy, SurrogatePolicy):
+            predicted = problem(policy.predicted_best(run, key=key_best))
+        else:
+            predicted = jnp.asarray(jnp.nan)
+        x = policy.suggest(run, key=key_query)
+        value = problem(x)
+        observed = value + noise_std * jax.random.normal(key_noise)
+        return run.append(x, observed), (value, predicted)
+
+    run = empty_run(num_queries, policy.space.num_columns)
+    run, (values, predicted) = jax.lax.scan(step, run, jnp.arange(num_queries))
+    return Trace(run, values, predicted)

@@ -1,0 +1,48 @@
+"""One run in a buffer of fixed capacity, so that compiled code does not depend on its length."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+SMALLEST_CAPACITY = 16
+
+
+class Run(eqx.Module):
+    """One optimisation history: `x` in the unit cube, `y` maximised, padded to a capacity."""
+
+    x: Float[Array, "capacity d"]
+    y: Float[Array, " capacity"]
+    length: Int[Array, ""]
+
+    @property
+    def mask(self) -> Bool[Array, " capacity"]:
+        """Which rows hold observations."""
+        return jnp.arange(self.y.shape[0]) < self.length
+
+    def append(self, x: Float[Array, " d"], y: Float[Array, ""]) -> "Run":
+        """The run with one more observation; the caller keeps it within its capacity."""
+        return Run(self.x.at[self.length].set(x), self.y.at[self.length].set(y), self.length + 1)
+
+
+def empty_run(capacity: int, num_columns: int) -> Run:
+    """A run without observations."""
+    return Run(jnp.zeros((capacity, num_columns)), jnp.zeros(capacity), jnp.asarray(0))
+
+
+def run_of(x: Float[np.ndarray, "m d"], y: Float[np.ndarray, " m"], spare: int = 0) -> Run:
+    """A run of the given observations with room for `spare` more.
+
+    The capacity is a power of two, so a growing run changes its shape, and compiled code that
+    depends on it, only when it doubles.
+    """
+    x, y = np.asarray(x, float), np.asarray(y, float)
+    capacity = SMALLEST_CAPACITY
+    while capacity < len(y) + spare:
+        capacity *= 2
+    padding = capacity - len(y)
+    return Run(
+        jnp.asarray(np.pad(x, ((0, padding), (0, 0)))),
+        jnp.asarray(np.pad(y, (0, padding))),
+        jnp.asarray(len(y)),
+    )

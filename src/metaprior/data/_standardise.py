@@ -1,0 +1,44 @@
+"""Zero mean and unit variance, fitted on the meta-training data and on nothing else."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+# Below this spread, relative to the size of the numbers, a column is constant up to rounding.
+_RELATIVE_SPREAD = 1e-10
+
+
+class Standardiser(eqx.Module):
+    """Shift and scale of inputs (unit cube) and outputs."""
+
+    x_mean: Float[Array, " d"]
+    x_std: Float[Array, " d"]
+    y_mean: Float[Array, ""]
+    y_std: Float[Array, ""]
+
+    def x(self, x: Float[Array, "... d"]) -> Float[Array, "... d"]:
+        """Inputs of the unit cube in standardised units."""
+        return (x - self.x_mean) / self.x_std
+
+    def y(self, y: Float[Array, "..."]) -> Float[Array, "..."]:
+        """Outputs in standardised units."""
+        return (y - self.y_mean) / self.y_std
+
+
+def fit_standardiser(
+    x: Float[np.ndarray, "n m d"], y: Float[np.ndarray, "n m"], mask: Bool[np.ndarray, "n m"]
+) -> Standardiser:
+    """The standardiser of all observations selected by `mask`.
+
+    A constant column, and a constant `y`, are shifted but not scaled.
+    """
+    x_mean, x_std = _mean_and_std(x[mask])
+    y_mean, y_std = _mean_and_std(y[mask])
+    return Standardiser(*(jnp.asarray(value) for value in (x_mean, x_std, y_mean, y_std)))
+
+
+def _mean_and_std(values: Float[np.ndarray, "n ..."]):
+    mean, std = values.mean(axis=0), values.std(axis=0)
+    constant = std <= _RELATIVE_SPREAD * np.max(np.abs(values), axis=0, initial=0.0)
+    return mean, np.where(constant, 1.0, std)

@@ -1,0 +1,210 @@
+"""Tasks: many runs over one space, padded to one length and masked; building and checking them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from metaprior.data._points import complaint, finite_numbers, shortened
+from metaprior.data._space import Space
+
+_SIGNS = {"maximize": 1.0, "minimize": -1.0}
+
+
+def direction_sign(direction: str) -> float:
+    """What values are multiplied by so that larger is better: 1 to maximise, -1 to minimise."""
+    if direction not in _SIGNS:
+        raise ValueError(f"Unknown direction {direction!r}; give 'maximize' or 'minimize'.")
+    return _SIGNS[direction]
+
+
+def padded_length(length: int) -> int:
+    """`length` rounded up, so that runs of similar lengths share one compiled function.
+
+    Steps are an eighth of the power of two below `length`, at least 4: few shapes, and from 32 on
+    at most an eighth of the rows are padding. Never 0, since a run may still grow.
+    """
+    if length < 0:
+        raise ValueError(f"A run cannot have {length} points; give 0 or more.")
+    power_of_two = 1 << max(length, 1).bit_length() - 1
+    step = max(4, power_of_two // 8)
+    return max(step, -(-length // step) * step)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tasks:
+    """The meta-training set: run `i` is the rows of `x[i]`, `y[i]` where `mask[i]` is true.
+
+    - `x`: points of the unit cube; padded rows are 0.
+    - `y`: values, larger is better whatever `direction` says; padded entries are 0.
+    - `mask`: which rows are observations; they come first, in the order of the run.
+    - `direction`: `"maximize"` or `"minimize"`, what the user does with the values.
+    """
+
+    space: Space
+    x: Float[np.ndarray, "n capacity num_columns"]
+    y: Float[np.ndarray, "n capacity"]
+    mask: Bool[np.ndarray, "n capacity"]
+    direction: str = "maximize"
+
+    def __post_init__(self) -> None:
+        direction_sign(self.direction)
+        for name in ("x", "y", "mask"):
+            array = getattr(self, name).view()  # the caller's own array stays writeable
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+
+    @classmethod
+    def from_runs(
+        cls,
+        runs: Iterable[Any],
+        *,
+        space: Space,
+        direction: str = "maximize",
+    ) -> "Tasks":
+        """Tasks from past runs, each a pair `(points, values)` in the user's units.
+
+        - `points`: anything that `space.encode` takes.
+        - `values`: one number for each point, in the same order.
+        - `direction`: whether `"maximize"` or `"minimize"` is what the values are for.
+        """
+        if not isinstance(space, Space):
+            raise TypeError(f"`space` is {shortened(space)}; give a metaprior Space.")
+        sign = direction_sign(direction)
+        if not isinstance(runs, Iterable):
+            raise TypeError(f"`runs` is {shortened(runs)}; give a list of (points, values) pairs.")
+        checked = [_check_run(index, run, space) for index, run in enumerate(runs)]
+        if not checked:
+            raise ValueError("Received no runs; give at least one (points, values) pair.")
+        capacity = padded_length(max(len(values) for _, values in checked))
+        x = np.zeros((len(checked), capacity, space.num_columns))
+        y = np.zeros((len(checked), capacity))
+        mask = np.zeros((len(checked), capacity), bool)
+        for i, (points, values) in enumerate(checked):
+            x[i, : len(values)] = points
+            y[i, : len(values)] = sign * values
+            mask[i, : len(values)] = True
+        return cls(space, x, y, mask, direction)
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __repr__(self) -> str:
+        lengths = self.lengths
+        points = f"{lengths.min()} to {lengths.max()}" if len(self) else "no"
+        return f"Tasks({len(self)} runs of {points} points, {self.direction}, {self.space})"
+
+    @property
+    def num_tasks(self) -> int:
+        return len(self)
+
+    @property
+    def capacity(self) -> int:
+        """The number of rows, observations and padding, of every task."""
+        return self.y.shape[1]
+
+    @property
+    def lengths(self) -> Int[np.ndarray, " n"]:
+        """The number of observations of each task."""
+        return self.mask.sum(axis=1)
+
+    def run(self, index: int) -> tuple[list[dict[str, Any]], Float[np.ndarray, " m"]]:
+        """Run `index` as it was given: its points, and its values with the user's sign."""
+        (index,) = self._indices([index])
+        rows = self.mask[index]
+        points = self.space.decode(self.x[index][rows])
+        return points, direction_sign(self.direction) * self.y[index][rows]
+
+    def subset(self, indices: Any) -> "Tasks":
+        """The tasks at `indices` (integers, or one bool for each task), with the same capacity."""
+        rows = self._indices(indices)
+        return Tasks(self.space, self.x[rows], self.y[rows], self.mask[rows], self.direction)
+
+    def join(self, other: "Tasks") -> "Tasks":
+        """The tasks of `self`, then those of `other`; also written `self + other`."""
+        if self.space != other.space:
+            raise ValueError(
+                f"Tasks over different spaces cannot be joined: {self.space} and {other.space}; "
+                "build both over one space."
+            )
+        if self.direction != other.direction:
+            raise ValueError(
+                f"Tasks of directions {self.direction!r} and {other.direction!r} cannot be joined; "
+                "build both with one direction."
+            )
+        capacity = max(self.capacity, other.capacity)
+        x, y, mask = (
+            np.concatenate([_pad(getattr(tasks, name), capacity) for tasks in (self, other)])
+            for name in ("x", "y", "mask")
+        )
+        return Tasks(self.space, x, y, mask, self.direction)
+
+    def __add__(self, other: "Tasks") -> "Tasks":
+        return self.join(other) if isinstance(other, Tasks) else NotImplemented
+
+    def require_several(self) -> "Tasks":
+        """These tasks, if there are at least 2 of them: what learning from tasks needs."""
+        if len(self) < 2:
+            raise ValueError(
+                f"Learning a prior needs at least 2 tasks, received {len(self)}: with one task, "
+                "there is nothing to transfer; use VanillaGP or give more runs."
+            )
+        return self
+
+    def _indices(self, indices: Any) -> Int[np.ndarray, " k"]:
+        indices = np.asarray(indices)
+        if indices.dtype == bool and indices.shape == (len(self),):
+            return np.flatnonzero(indices)
+        if indices.ndim != 1 or (indices.size and indices.dtype.kind not in "iu"):
+            raise TypeError(
+                f"Received {shortened(indices)} as indices of tasks; give a list of integers, or "
+                f"one bool for each of the {len(self)} tasks."
+            )
+        outside = indices[(indices < -len(self)) | (indices >= len(self))]
+        if outside.size:
+            raise IndexError(
+                f"There is no task {outside[0]}; give indices from 0 to {len(self) - 1}."
+            )
+        return indices.astype(int)
+
+
+def _check_run(
+    index: int, run: Any, space: Space
+) -> tuple[Float[np.ndarray, "m num_columns"], Float[np.ndarray, " m"]]:
+    where = f"task {index}"
+    if not isinstance(run, (tuple, list)) or len(run) != 2:
+        raise ValueError(
+            f"{where}: received {type(run).__name__} {shortened(run)}, which is not a run; give a "
+            "pair (points, values)."
+        )
+    points, values = run
+    x = space.encode(points, where=where)
+    if not hasattr(values, "__array__"):
+        try:
+            values = list(values)
+        except TypeError:
+            raise ValueError(
+                f"{where}: received {shortened(values)} as values; give a list of numbers, one "
+                "for each point."
+            ) from None
+    else:
+        values = np.asarray(values)
+        if values.ndim != 1:
+            raise ValueError(
+                f"{where}: received values of shape {values.shape}; give a 1-d array, one number "
+                "for each point."
+            )
+    if len(x) != len(values):
+        raise ValueError(
+            f"{where}: received {len(x)} points but {len(values)} values; give one value for each "
+            "point."
+        )
+    if len(x) == 0:
+        raise ValueError(f"{where}: received a run without points; drop it.")
+    return x, finite_numbers(values, complaint(where, "y"))
+
+
+def _pad(array: np.ndarray, capacity: int) -> np.ndarray:
+    return np.pad(array, [(0, 0), (0, capacity - array.shape[1])] + [(0, 0)] * (array.ndim - 2))

@@ -1,0 +1,39 @@
+"""A Gaussian process with observation noise: mean, kernel, noise."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from metaprior.gp._gaussian import Gaussian, log_density
+from metaprior.gp._kernels import AbstractKernel
+from metaprior.gp._means import AbstractMean
+
+
+class GaussianProcess(eqx.Module):
+    r"""$f \sim \mathcal{GP}(m, k)$, observed as $y = f(x) + \varepsilon$,
+    $\varepsilon \sim N(0, \sigma^2)$."""
+
+    mean: AbstractMean
+    kernel: AbstractKernel
+    log_noise_variance: Float[Array, ""]
+
+    @property
+    def noise_variance(self) -> Float[Array, ""]:
+        r"""$\sigma^2$, the variance of an observation given the function."""
+        return jnp.exp(self.log_noise_variance)
+
+    def marginal(self, x: Float[Array, "n d"]) -> Gaussian:
+        """Joint distribution of the function values at `x`, without noise."""
+        return Gaussian(jax.vmap(self.mean)(x), self.kernel.matrix(x))
+
+    def observe(self, marginal: Gaussian) -> Gaussian:
+        """Joint distribution of noisy observations of the values in `marginal`."""
+        noise = self.noise_variance * jnp.eye(marginal.mean.shape[0])
+        return Gaussian(marginal.mean, marginal.covariance + noise)
+
+    def log_marginal_likelihood(
+        self, x: Float[Array, "n d"], y: Float[Array, " n"], mask: Bool[Array, " n"]
+    ) -> Float[Array, ""]:
+        r"""$\ln p(y \mid x)$ of the observations selected by `mask`."""
+        return log_density(y, self.observe(self.marginal(x)), mask)

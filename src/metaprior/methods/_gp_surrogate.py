@@ -1,0 +1,59 @@
+"""Surrogates and posteriors of methods whose prior is a Gaussian process."""
+
+import jax.numpy as jnp
+from jax.scipy import stats
+from jaxtyping import Array, Float
+
+from metaprior.data import Run, Standardiser
+from metaprior.gp import ConditionedProcess, GaussianProcess, condition, refine_noise, sample
+from metaprior.methods._method import AbstractPosterior, AbstractSurrogate, Moments
+
+
+class GPPosterior(AbstractPosterior):
+    """A conditioned Gaussian process in standardised units, seen in the units of the run."""
+
+    conditioned: ConditionedProcess
+    standardiser: Standardiser
+
+    def moments(self, x):
+        mean, variance = self.conditioned(self.standardiser.x(x))
+        scale = self.standardiser.y_std
+        return Moments(
+            self.standardiser.y_mean + scale * mean,
+            scale**2 * variance,
+            scale**2 * self.conditioned.process.noise_variance,
+        )
+
+    def log_density(self, x, y):
+        moments = self.moments(x)
+        return stats.norm.logpdf(y, moments.mean, jnp.sqrt(moments.variance))
+
+    def cdf(self, x, y):
+        moments = self.moments(x)
+        return stats.norm.cdf(y, moments.mean, jnp.sqrt(moments.variance))
+
+    def sample(self, x, num, *, key):
+        joint = self.conditioned.joint(self.standardiser.x(x))
+        return self.standardiser.y_mean + self.standardiser.y_std * sample(joint, num, key=key)
+
+    def path(self, anchors, *, key):
+        path = self.conditioned.path(self.standardiser.x(anchors), key=key)
+        standardiser = self.standardiser
+        return lambda x: standardiser.y_mean + standardiser.y_std * path(standardiser.x(x))
+
+
+class GPSurrogate(AbstractSurrogate):
+    """A Gaussian process prior in the standardised units of the meta-training data.
+
+    `noise_log_spread` says how far the noise of a new run may be from the learned one
+    (see `refine_noise`); with 0 it is the learned one.
+    """
+
+    process: GaussianProcess
+    standardiser: Standardiser
+    noise_log_spread: Float[Array, ""]
+
+    def condition(self, run: Run) -> GPPosterior:
+        x, y = self.standardiser.x(run.x), self.standardiser.y(run.y)
+        process = refine_noise(self.process, x, y, run.mask, self.noise_log_spread)
+        return GPPosterior(condition(process, x, y, run.mask), self.standardiser)

@@ -1,0 +1,80 @@
+"""The interfaces that hold methods, optimisers and studies together.
+
+Points are single points of the unit cube; `y` is in the units of the runs and maximised.
+"""
+
+import abc
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import equinox as eqx
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from metaprior.data import Run, Tasks
+from metaprior.meta import Progress
+
+OnProgress = Callable[[Progress], None]
+
+
+class Moments(NamedTuple):
+    """Mean and variance of the function at a point, and the variance of an observation's noise."""
+
+    mean: Float[Array, ""]
+    function_variance: Float[Array, ""]
+    noise_variance: Float[Array, ""]
+
+    @property
+    def variance(self) -> Float[Array, ""]:
+        """Variance of an observation."""
+        return self.function_variance + self.noise_variance
+
+
+class AbstractPosterior(eqx.Module):
+    """What a surrogate believes about one task after a run of zero or more points."""
+
+    @abc.abstractmethod
+    def moments(self, x: Float[Array, " d"]) -> Moments:
+        """First two moments at `x`."""
+
+    @abc.abstractmethod
+    def log_density(self, x: Float[Array, " d"], y: Float[Array, ""]) -> Float[Array, ""]:
+        """Log density of observing `y` at `x`."""
+
+    @abc.abstractmethod
+    def cdf(self, x: Float[Array, " d"], y: Float[Array, ""]) -> Float[Array, ""]:
+        """Probability of observing at most `y` at `x`."""
+
+    @abc.abstractmethod
+    def sample(
+        self, x: Float[Array, "m d"], num: int, *, key: PRNGKeyArray
+    ) -> Float[Array, "num m"]:
+        """Joint samples of the function at the points `x`."""
+
+    @abc.abstractmethod
+    def path(
+        self, anchors: Float[Array, "m d"], *, key: PRNGKeyArray
+    ) -> Callable[[Float[Array, " d"]], Float[Array, ""]]:
+        """One function drawn from the posterior, as a smooth function of single points.
+
+        A process known by its finite marginals only is drawn at the `anchors` and interpolated.
+        """
+
+
+class AbstractSurrogate(eqx.Module):
+    """What a method learned."""
+
+    @abc.abstractmethod
+    def condition(self, run: Run) -> AbstractPosterior:
+        """Belief about the task of `run`; with no points, the learned prior itself."""
+
+
+@dataclass(frozen=True)
+class AbstractMethod(abc.ABC):
+    """A frozen configuration that turns past runs into a surrogate."""
+
+    @abc.abstractmethod
+    def meta_train(
+        self, tasks: Tasks, *, key: PRNGKeyArray, on_progress: OnProgress | None = None
+    ) -> AbstractSurrogate:
+        """Learn from `tasks`."""

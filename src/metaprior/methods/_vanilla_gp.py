@@ -1,0 +1,77 @@
+"""Gaussian processes that learn nothing from past runs: the baselines.
+
+`VanillaGP` is the paper's: zero mean, squared-exponential kernel, fixed hyper-parameters.
+"""
+
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from metaprior._precision import float64
+from metaprior.data import Run, Standardiser, Tasks, fit_standardiser
+from metaprior.gp import ConstantMean, GaussianProcess, SquaredExponential, condition
+from metaprior.methods._gp_surrogate import GPPosterior, GPSurrogate
+from metaprior.methods._method import AbstractMethod, AbstractSurrogate, OnProgress
+
+
+@dataclass(frozen=True)
+class VanillaGP(AbstractMethod):
+    """Zero mean, squared-exponential kernel, all hyper-parameters fixed.
+
+    Lengthscale, variance and noise variance refer to inputs and outputs standardised by the
+    meta-training data: the scale of the numbers is all that is taken from past runs.
+    """
+
+    lengthscale: float = 0.5
+    variance: float = 1.0
+    noise_variance: float = 1e-4
+
+    @float64
+    def meta_train(
+        self, tasks: Tasks, *, key: PRNGKeyArray, on_progress: OnProgress | None = None
+    ) -> GPSurrogate:
+        standardiser = fit_standardiser(tasks.x, tasks.y, tasks.mask)
+        return GPSurrogate(self.process(), standardiser, jnp.asarray(0.0))
+
+    def process(self) -> GaussianProcess:
+        """The fixed prior, in standardised units."""
+        kernel = SquaredExponential(jnp.log(self.lengthscale), jnp.log(self.variance))
+        return GaussianProcess(
+            ConstantMean(jnp.asarray(0.0)), kernel, jnp.log(self.noise_variance)
+        )
+
+    @float64
+    def from_scratch(self, num_columns: int) -> "SelfStandardisedGP":
+        """A surrogate for a first run, with no past to take the scale of the numbers from.
+
+        Inputs are scaled as a uniform distribution on the unit cube would be; outputs are
+        standardised by the run itself.
+        """
+        return SelfStandardisedGP(self.process(), num_columns)
+
+
+class SelfStandardisedGP(AbstractSurrogate):
+    """A fixed Gaussian process on a run standardised by itself."""
+
+    process: GaussianProcess
+    num_columns: int = eqx.field(static=True)
+
+    def condition(self, run: Run) -> GPPosterior:
+        mean, std = run_mean_and_std(run)
+        uniform_std = jnp.sqrt(1.0 / 12.0)
+        standardiser = Standardiser(
+            jnp.full(self.num_columns, 0.5), jnp.full(self.num_columns, uniform_std), mean, std
+        )
+        x, y = standardiser.x(run.x), standardiser.y(run.y)
+        return GPPosterior(condition(self.process, x, y, run.mask), standardiser)
+
+
+def run_mean_and_std(run: Run) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """Mean and standard deviation of the observations; (0, 1) or (y, 1) where they say nothing."""
+    count = jnp.maximum(run.length, 1)
+    mean = jnp.sum(jnp.where(run.mask, run.y, 0.0)) / count
+    variance = jnp.sum(jnp.where(run.mask, (run.y - mean) ** 2, 0.0)) / count
+    spread = variance > (1e-10 * mean) ** 2
+    return mean, jnp.where(spread, jnp.sqrt(jnp.where(spread, variance, 1.0)), 1.0)
