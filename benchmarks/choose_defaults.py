@@ -37,12 +37,10 @@ def draw_configurations(num: int, feature_dim: int, num_steps: int, rng) -> list
 
     return [
         FPacohMap(
-            kappa=log_uniform(0.005, 1.0),
-            hyper_lengthscale=log_uniform(0.1, 1.0),
-            learning_rate=log_uniform(5e-4, 6e-3),
+            kappa=log_uniform(0.005, 0.3),
+            hyper_lengthscale=log_uniform(0.1, 0.6),
+            learning_rate=log_uniform(1e-3, 1e-2),
             learning_rate_decay=log_uniform(0.6, 1.0),
-            weight_decay=log_uniform(1e-5, 1e-1),
-            measurement_variance=log_uniform(1e-6, 1e-2),
             noise_log_spread=log_uniform(1.0, 6.0),
             feature_dim=feature_dim,
             num_steps=num_steps,

@@ -54,7 +54,9 @@ def ascend(
         gradient = jnp.where(mask, state.gradient, 0.0)
         direction = jnp.where(mask, state.inverse_hessian @ gradient, 0.0)
         # Far from the maximum the estimate may point downhill: then follow the gradient.
-        uphill = direction @ gradient > 1e-10 * jnp.linalg.norm(direction) * jnp.linalg.norm(gradient)
+        uphill = direction @ gradient > 1e-10 * jnp.linalg.norm(direction) * jnp.linalg.norm(
+            gradient
+        )
         direction = jnp.where(uphill, direction, _scaled(gradient, lower, upper, first_step))
         trials = jnp.clip(state.x + STEP_LADDER[:, None] * direction, lower, upper)
         values = jax.vmap(function)(trials)

@@ -1,9 +1,9 @@
 r"""Acquisition functions: from a posterior and the run so far to a score, larger is better.
 
-    symbol      meaning
-    mu          posterior mean
-    sigma       posterior standard deviation: of an observation in UCB, as in the paper; of the
-                function in expected improvement
+symbol      meaning
+mu          posterior mean
+sigma       posterior standard deviation: of an observation in UCB, as in the paper; of the
+            function in expected improvement
 """
 
 import abc

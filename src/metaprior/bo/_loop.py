@@ -6,7 +6,6 @@ Being one compiled loop, it can be `vmap`ped over tasks, seeds and surrogates.
 from collections.abc import Callable
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray

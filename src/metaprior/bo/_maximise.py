@@ -38,9 +38,7 @@ class Search(eqx.Module):
         best = jnp.argsort(jnp.where(run.mask, run.y, -jnp.inf), descending=True)
         few = jnp.clip(run.length, 1, 4)
         parents = best[jax.random.randint(key_parent, (self.num_local,), 0, few)]
-        scale = 10.0 ** jax.random.uniform(
-            key_scale, (self.num_local, 1), minval=-3.0, maxval=-0.7
-        )
+        scale = 10.0 ** jax.random.uniform(key_scale, (self.num_local, 1), minval=-3.0, maxval=-0.7)
         noise = scale * jax.random.normal(key_noise, (self.num_local, d))
         # Without observations there is no good place to stay near to.
         centre = jnp.where(run.length > 0, run.x[parents], 0.5)

@@ -4,7 +4,6 @@ import abc
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from metaprior.bo._acquisition import AbstractAcquisition

@@ -1,5 +1,6 @@
 """History: spaces, runs, sets of runs and their standardisation."""
 
+from metaprior.data._points import Points as Points
 from metaprior.data._runs import Run as Run
 from metaprior.data._runs import empty_run as empty_run
 from metaprior.data._runs import run_of as run_of
@@ -8,6 +9,8 @@ from metaprior.data._space import Integer as Integer
 from metaprior.data._space import Real as Real
 from metaprior.data._space import Space as Space
 from metaprior.data._standardise import Standardiser as Standardiser
+from metaprior.data._standardise import blank_standardiser as blank_standardiser
 from metaprior.data._standardise import fit_standardiser as fit_standardiser
 from metaprior.data._tasks import Tasks as Tasks
+from metaprior.data._tasks import direction_sign as direction_sign
 from metaprior.data._tasks import padded_length as padded_length

@@ -38,6 +38,13 @@ def fit_standardiser(
     return Standardiser(*(jnp.asarray(value) for value in (x_mean, x_std, y_mean, y_std)))
 
 
+def blank_standardiser(num_columns: int) -> Standardiser:
+    """The standardiser that changes nothing."""
+    return Standardiser(
+        jnp.zeros(num_columns), jnp.ones(num_columns), jnp.asarray(0.0), jnp.asarray(1.0)
+    )
+
+
 def _mean_and_std(values: Float[np.ndarray, "n ..."]):
     mean, std = values.mean(axis=0), values.std(axis=0)
     constant = std <= _RELATIVE_SPREAD * np.max(np.abs(values), axis=0, initial=0.0)

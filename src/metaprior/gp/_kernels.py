@@ -68,3 +68,16 @@ class FeatureKernel(AbstractKernel):
 
     def between(self, a, b):
         return self.base.between(a, b)
+
+
+class ScaledKernel(AbstractKernel):
+    r"""$k(x, z) = s \, k_0(x, z)$."""
+
+    base: AbstractKernel
+    log_scale: Float[Array, ""]
+
+    def embed(self, x):
+        return self.base.embed(x)
+
+    def between(self, a, b):
+        return jnp.exp(self.log_scale) * self.base.between(a, b)

@@ -1,9 +1,9 @@
 r"""A Gaussian process conditioned on a run of zero, one or many points.
 
-    symbol      meaning                                              shape
-    x, y        observed points and values, padded                   (n, d), (n,)
-    L           Cholesky factor of K + sigma^2 I, identity if padded (n, n)
-    w           L^{-1} (y - m), zero if padded                       (n,)
+symbol      meaning                                              shape
+x, y        observed points and values, padded                   (n, d), (n,)
+L           Cholesky factor of K + sigma^2 I, identity if padded (n, n)
+w           L^{-1} (y - m), zero if padded                       (n,)
 """
 
 import equinox as eqx
@@ -66,9 +66,6 @@ class ConditionedProcess(eqx.Module):
         kernel = self.process.kernel
         covariance = jax.vmap(lambda seen: kernel.between(seen, embedded))(self.embedded)
         return self.inverse_factor @ jnp.where(self.mask, covariance, 0.0)
-
-
-
 
 
 class SampledPath(eqx.Module):

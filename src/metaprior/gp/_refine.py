@@ -1,7 +1,8 @@
-"""Refining the noise of a process on the run at hand.
+"""Refining the noise and the output scale of a process on the run at hand.
 
 A prior learned from many short runs keeps some noise to explain what its mean and kernel cannot,
-and late in a run that noise decides how closely an optimum is found. The run itself tells more.
+and late in a run that noise decides how closely an optimum is found. A task may also vary more
+than the past ones did. The run itself tells.
 """
 
 import equinox as eqx
@@ -11,35 +12,53 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from metaprior.gp._gaussian import Gaussian, log_density
+from metaprior.gp._kernels import ScaledKernel
 from metaprior.gp._process import GaussianProcess
 
-# Steps in the logarithm of the noise variance, fine near the learned value and coarse below.
-LOG_STEPS = np.array([-14.0, -12.0, -10.0, -8.0, -6.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0])
+# Steps in the logarithm of the noise variance, fine near the learned value and coarse below; and
+# in that of the kernel's variance.
+NOISE_STEPS = np.array([-14.0, -12.0, -10.0, -8.0, -6.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0])
+
+SCALE_STEPS = np.array([0.0, 0.7, 1.4, 2.1, 2.8])
 
 
-def refine_noise(
+class Spread(eqx.Module):
+    """How far a run may be from what was learned, as standard deviations of logarithms."""
+
+    noise: Float[Array, ""]
+    scale: Float[Array, ""]
+
+
+def refine(
     process: GaussianProcess,
     x: Float[Array, "n d"],
     y: Float[Array, " n"],
     mask: Bool[Array, " n"],
-    log_spread: Float[Array, ""],
+    spread: Spread,
 ) -> GaussianProcess:
-    r"""`process` with the noise variance that maximises evidence times prior on a fixed ladder.
+    r"""`process` with noise variance and kernel scale that maximise evidence times prior.
 
-    The prior is $\ln \sigma^2 \sim N(\ln \sigma^2_\mathrm{learned}, s^2)$ with $s$ the
-    `log_spread`, so a short run changes little; $s = 0$ keeps the learned noise.
+    The prior is Gaussian in the logarithms, around the learned values, so a short run changes
+    little; a spread of zero keeps what was learned.
     """
     marginal = process.marginal(x)
     identity = jnp.eye(y.shape[0])
 
-    def log_posterior(step):
-        noise = jnp.exp(process.log_noise_variance + step) * identity
-        evidence = log_density(y, Gaussian(marginal.mean, marginal.covariance + noise), mask)
-        surprise = jnp.where(step == 0, 0.0, (step / log_spread) ** 2)
-        return evidence - 0.5 * surprise
+    def log_posterior(noise_step, scale_step):
+        noise = jnp.exp(process.log_noise_variance + noise_step) * identity
+        covariance = jnp.exp(scale_step) * marginal.covariance + noise
+        evidence = log_density(y, Gaussian(marginal.mean, covariance), mask)
+        return evidence - _surprise(noise_step, spread.noise) - _surprise(scale_step, spread.scale)
 
-    steps = jnp.asarray(LOG_STEPS)
-    best = steps[jnp.argmax(jax.vmap(log_posterior)(steps))]
-    return eqx.tree_at(
-        lambda p: p.log_noise_variance, process, process.log_noise_variance + best
+    noise_steps, scale_steps = (s.ravel() for s in jnp.meshgrid(NOISE_STEPS, SCALE_STEPS))
+    best = jnp.argmax(jax.vmap(log_posterior)(noise_steps, scale_steps))
+    return GaussianProcess(
+        process.mean,
+        ScaledKernel(process.kernel, scale_steps[best]),
+        process.log_noise_variance + noise_steps[best],
     )
+
+
+def _surprise(step: Float[Array, ""], spread: Float[Array, ""]) -> Float[Array, ""]:
+    """Half the squared distance from the learned value, in units of the spread."""
+    return jnp.where(step == 0, 0.0, 0.5 * (step / spread) ** 2)

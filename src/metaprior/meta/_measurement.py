@@ -60,9 +60,7 @@ def choose_measurements(
     return jnp.where(slots < available, from_task, from_domain)
 
 
-def choose_tasks(
-    num_tasks: Int[Array, ""], draws: Float[Array, " batch"]
-) -> Int[Array, " batch"]:
+def choose_tasks(num_tasks: Int[Array, ""], draws: Float[Array, " batch"]) -> Int[Array, " batch"]:
     """Distinct task indices, one for each uniform random number in `draws`, at a cost that does not
     depend on the number of tasks.
 

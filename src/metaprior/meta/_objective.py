@@ -1,12 +1,12 @@
 r"""The F-PACOH objective with a MAP hyper-posterior (the paper's equation 3 and algorithm 3).
 
-    symbol      meaning                                             name here
-    n           number of all tasks                                 data.num_tasks
-    H           number of tasks in a batch                          batch_size
-    T_i         number of observations of task i                    mask.sum()
-    L           number of measurement points                        sizes.total
-    kappa       weight of the divergence                            kl_weight
-    rho         the hyper-prior                                     hyper_prior
+symbol      meaning                                             name here
+n           number of all tasks                                 data.num_tasks
+H           number of tasks in a batch                          batch_size
+T_i         number of observations of task i                    mask.sum()
+L           number of measurement points                        sizes.total
+kappa       weight of the divergence                            kl_weight
+rho         the hyper-prior                                     hyper_prior
 """
 
 from typing import NamedTuple

@@ -51,11 +51,12 @@ class Schedule(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """Where a training stands: the last step, and the mean terms of the last chunk."""
+    """Where a training stands: steps done, steps to do in all, and the objective's terms in the
+    steps since the last report."""
 
     step: int
     num_steps: int
-    terms: dict[str, float]
+    terms: dict[str, Float[np.ndarray, "*batch steps"]]
 
 
 class Trained(NamedTuple, Generic[Model]):
@@ -119,8 +120,7 @@ def _run(start, chunk, model, objective, schedule, num_steps, key, on_progress):
         for name, terms in histories[-1].items():
             require_finite(terms, f"The {name} term of the objective near step {first + count}")
         if on_progress is not None:
-            latest = {name: float(np.mean(terms)) for name, terms in histories[-1].items()}
-            on_progress(Progress(first + count, num_steps, latest))
+            on_progress(Progress(first + count, num_steps, histories[-1]))
     names = histories[0] if histories else {}
     joined = {name: np.concatenate([h[name] for h in histories], axis=-1) for name in names}
     return Trained(_finish(model, state.flat, batched=chunk is _chunk_many), joined)

@@ -5,16 +5,16 @@ NeurIPS 2021, algorithm 3 (F-PACOH-MAP: Meta-Learning GP Priors).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Key, PRNGKeyArray
+from jaxtyping import Array, Float, Key, PRNGKeyArray
 
 from metaprior._precision import float64
-from metaprior.data import Standardiser, Tasks, fit_standardiser
-from metaprior.gp import FeatureKernel, GaussianProcess, NeuralMean, SquaredExponential
+from metaprior.data import Standardiser, Tasks, blank_standardiser, fit_standardiser
+from metaprior.gp import FeatureKernel, GaussianProcess, NeuralMean, Spread, SquaredExponential
 from metaprior.meta import (
     FPacohObjective,
     MetaData,
@@ -44,7 +44,9 @@ class FPacohMap(AbstractMethod):
     r"""F-PACOH-MAP. All numbers refer to standardised inputs and outputs.
 
     - `kappa`: weight $\kappa$ of the functional divergence.
-    - `hyper_lengthscale`, `hyper_variance`: of the squared-exponential hyper-prior.
+    - `hyper_lengthscale`, `hyper_variance`: of the squared-exponential hyper-prior; the
+      lengthscale in units of $\sqrt d$, since distances between points of a $d$-dimensional domain
+      grow like that.
     - `learning_rate`, `learning_rate_decay` (every 1000 steps), `weight_decay`: of AdamW.
     - `num_steps`, `batch_size`: training steps, and tasks in each.
     - `feature_dim`: dimension of the kernel's feature space.
@@ -52,23 +54,24 @@ class FPacohMap(AbstractMethod):
       points come from the task's own inputs.
     - `measurement_variance`: resolution at which functions are compared: the jitter on both sides
       of the divergence.
-    - `noise_log_spread`: how far, in the logarithm of its variance, the noise of a new run may be
-      from the learned one; 0 keeps the learned noise, as the paper does.
+    - `noise_log_spread`, `scale_log_spread`: how far noise variance and kernel variance of a new
+      run may be from the learned ones, in logarithms; with 0 they are kept, as in the paper.
     """
 
-    kappa: float = 0.1
-    hyper_lengthscale: float = 0.3
+    kappa: float = 0.05
+    hyper_lengthscale: float = 0.15
     hyper_variance: float = 1.0
-    learning_rate: float = 1e-3
+    learning_rate: float = 4e-3
     learning_rate_decay: float = 0.9
     weight_decay: float = 1e-3
     num_steps: int = 4000
     batch_size: int = 4
-    feature_dim: int = 2
+    feature_dim: int = 6
     num_measurements: int = 20
     measurements_from_task: int = 10
     measurement_variance: float = 1e-4
     noise_log_spread: float = 3.0
+    scale_log_spread: float = 1.0
 
     @float64
     def meta_train(
@@ -78,7 +81,7 @@ class FPacohMap(AbstractMethod):
         data = meta_data(tasks, standardiser)
         key_model, key_train = jax.random.split(key)
         trained = train(
-            self._initial(data, key=key_model),
+            self._initial(tasks.space.num_columns, key=key_model),
             self._objective(tasks, data),
             self._schedule(),
             self.num_steps,
@@ -87,14 +90,20 @@ class FPacohMap(AbstractMethod):
         )
         return self._surrogate(trained.model, standardiser)
 
-    def _initial(self, data: MetaData, *, key: PRNGKeyArray) -> GaussianProcess:
-        return neural_process_prior(data.x.shape[-1], self.feature_dim, key=key)
+    @float64
+    def blank_surrogate(self, num_columns: int) -> GPSurrogate:
+        process = self._initial(num_columns, key=jax.random.key(0))
+        return self._surrogate(process, blank_standardiser(num_columns))
+
+    def _initial(self, num_columns: int, *, key: PRNGKeyArray) -> GaussianProcess:
+        return neural_process_prior(num_columns, self.feature_dim, key=key)
 
     def _objective(self, tasks: Tasks, data: MetaData) -> FPacohObjective:
         shortest = int(tasks.lengths.min())
+        lengthscale = self.hyper_lengthscale * jnp.sqrt(tasks.space.num_columns)
         return FPacohObjective(
             data,
-            vanilla_hyper_prior(self.hyper_lengthscale, self.hyper_variance),
+            vanilla_hyper_prior(lengthscale, self.hyper_variance),
             jnp.asarray(self.kappa),
             jnp.asarray(self.measurement_variance),
             measurement_sizes(self.num_measurements, self.measurements_from_task, shortest),
@@ -105,7 +114,8 @@ class FPacohMap(AbstractMethod):
         return Schedule(self.learning_rate, self.learning_rate_decay, self.weight_decay)
 
     def _surrogate(self, process: GaussianProcess, standardiser: Standardiser) -> GPSurrogate:
-        return GPSurrogate(process, standardiser, jnp.asarray(self.noise_log_spread))
+        spread = Spread(jnp.asarray(self.noise_log_spread), jnp.asarray(self.scale_log_spread))
+        return GPSurrogate(process, standardiser, spread)
 
 
 @float64
@@ -122,25 +132,44 @@ def meta_train_many(
     """
     standardiser = _standardise(tasks)
     data = meta_data(tasks, standardiser)
+    first, numbers = methods[0], _numbers(methods)
     split = jax.vmap(jax.random.split)(keys)
-    models = [m._initial(data, key=key) for m, key in zip(methods, split[:, 0], strict=True)]
-    objectives = _stack([eqx.tree_at(lambda o: o.data, m._objective(tasks, data), None) for m in methods])
-    objectives = eqx.tree_at(lambda o: o.data, objectives, data, is_leaf=lambda leaf: leaf is None)
-    schedules = jax.tree.map(lambda *values: jnp.asarray(values), *(m._schedule() for m in methods))
+
+    def one(numbers, key):
+        """What differs between the trainings; the data do not."""
+        method = replace(first, **numbers)
+        objective = eqx.tree_at(lambda o: o.data, method._objective(tasks, data), None)
+        return method._initial(tasks.space.num_columns, key=key), objective, method._schedule()
+
+    models, objectives, schedules = eqx.filter_vmap(one)(numbers, split[:, 0])
+    objectives = eqx.tree_at(lambda o: o.data, objectives, data, is_leaf=lambda x: x is None)
     trained = train_many(
-        _stack(models), objectives, schedules, methods[0].num_steps, keys=split[:, 1], on_progress=on_progress
+        models,
+        objectives,
+        schedules,
+        first.num_steps,
+        keys=split[:, 1],
+        on_progress=on_progress,
     )
-    return _stack(
-        [m._surrogate(jax.tree.map(lambda leaf, i=i: leaf[i] if eqx.is_array(leaf) else leaf, trained.model), standardiser) for i, m in enumerate(methods)]
-    )
+    return eqx.filter_vmap(
+        lambda process, numbers: replace(first, **numbers)._surrogate(process, standardiser)
+    )(trained.model, numbers)
+
+
+def _numbers(methods: Sequence[FPacohMap]) -> dict[str, Float[Array, " batch"]]:
+    """The traced numbers of each configuration, by name; sizes must be equal."""
+    first = methods[0]
+    for field in fields(FPacohMap):
+        values = {getattr(method, field.name) for method in methods}
+        if field.type is int and len(values) > 1:
+            raise ValueError(
+                f"Configurations trained together must have equal sizes, but `{field.name}` takes "
+                f"the values {sorted(values)}; train them in separate batches."
+            )
+    names = [field.name for field in fields(first) if field.type is float]
+    return {name: jnp.asarray([getattr(m, name) for m in methods]) for name in names}
 
 
 def _standardise(tasks: Tasks) -> Standardiser:
     tasks.require_several()
     return fit_standardiser(tasks.x, tasks.y, tasks.mask)
-
-
-def _stack(trees):
-    """Modules of one structure as one module of stacked arrays."""
-    arrays, rest = zip(*(eqx.partition(tree, eqx.is_array) for tree in trees), strict=True)
-    return eqx.combine(jax.tree.map(lambda *leaves: jnp.stack(leaves), *arrays), rest[0])

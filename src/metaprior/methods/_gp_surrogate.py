@@ -2,10 +2,9 @@
 
 import jax.numpy as jnp
 from jax.scipy import stats
-from jaxtyping import Array, Float
 
 from metaprior.data import Run, Standardiser
-from metaprior.gp import ConditionedProcess, GaussianProcess, condition, refine_noise, sample
+from metaprior.gp import ConditionedProcess, GaussianProcess, Spread, condition, refine, sample
 from metaprior.methods._method import AbstractPosterior, AbstractSurrogate, Moments
 
 
@@ -45,15 +44,15 @@ class GPPosterior(AbstractPosterior):
 class GPSurrogate(AbstractSurrogate):
     """A Gaussian process prior in the standardised units of the meta-training data.
 
-    `noise_log_spread` says how far the noise of a new run may be from the learned one
-    (see `refine_noise`); with 0 it is the learned one.
+    `spread` says how far the noise and the output scale of a new run may be from the learned
+    ones (see `metaprior.gp.refine`); with zeros they are the learned ones.
     """
 
     process: GaussianProcess
     standardiser: Standardiser
-    noise_log_spread: Float[Array, ""]
+    spread: Spread
 
     def condition(self, run: Run) -> GPPosterior:
         x, y = self.standardiser.x(run.x), self.standardiser.y(run.y)
-        process = refine_noise(self.process, x, y, run.mask, self.noise_log_spread)
+        process = refine(self.process, x, y, run.mask, self.spread)
         return GPPosterior(condition(process, x, y, run.mask), self.standardiser)

@@ -78,3 +78,7 @@ class AbstractMethod(abc.ABC):
         self, tasks: Tasks, *, key: PRNGKeyArray, on_progress: OnProgress | None = None
     ) -> AbstractSurrogate:
         """Learn from `tasks`."""
+
+    @abc.abstractmethod
+    def blank_surrogate(self, num_columns: int) -> AbstractSurrogate:
+        """A surrogate of the right structure whose numbers mean nothing: to load saved ones into."""

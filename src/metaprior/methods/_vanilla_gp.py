@@ -10,21 +10,22 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from metaprior._precision import float64
-from metaprior.data import Run, Standardiser, Tasks, fit_standardiser
-from metaprior.gp import ConstantMean, GaussianProcess, SquaredExponential, condition
+from metaprior.data import Run, Standardiser, Tasks, blank_standardiser, fit_standardiser
+from metaprior.gp import ConstantMean, GaussianProcess, Spread, SquaredExponential, condition
 from metaprior.methods._gp_surrogate import GPPosterior, GPSurrogate
 from metaprior.methods._method import AbstractMethod, AbstractSurrogate, OnProgress
 
 
 @dataclass(frozen=True)
 class VanillaGP(AbstractMethod):
-    """Zero mean, squared-exponential kernel, all hyper-parameters fixed.
+    r"""Zero mean, squared-exponential kernel, all hyper-parameters fixed.
 
-    Lengthscale, variance and noise variance refer to inputs and outputs standardised by the
-    meta-training data: the scale of the numbers is all that is taken from past runs.
+    Variance and noise variance refer to outputs, the lengthscale to inputs standardised by the
+    meta-training data: the scale of the numbers is all that is taken from past runs. The
+    lengthscale is in units of $\sqrt d$, since distances in a $d$-dimensional space grow like that.
     """
 
-    lengthscale: float = 0.5
+    lengthscale: float = 0.2
     variance: float = 1.0
     noise_variance: float = 1e-4
 
@@ -32,15 +33,21 @@ class VanillaGP(AbstractMethod):
     def meta_train(
         self, tasks: Tasks, *, key: PRNGKeyArray, on_progress: OnProgress | None = None
     ) -> GPSurrogate:
-        standardiser = fit_standardiser(tasks.x, tasks.y, tasks.mask)
-        return GPSurrogate(self.process(), standardiser, jnp.asarray(0.0))
+        return self._surrogate(fit_standardiser(tasks.x, tasks.y, tasks.mask))
 
-    def process(self) -> GaussianProcess:
+    @float64
+    def blank_surrogate(self, num_columns: int) -> GPSurrogate:
+        return self._surrogate(blank_standardiser(num_columns))
+
+    def _surrogate(self, standardiser: Standardiser) -> GPSurrogate:
+        process = self.process(standardiser.x_mean.shape[0])
+        return GPSurrogate(process, standardiser, Spread(jnp.asarray(0.0), jnp.asarray(0.0)))
+
+    def process(self, num_columns: int) -> GaussianProcess:
         """The fixed prior, in standardised units."""
-        kernel = SquaredExponential(jnp.log(self.lengthscale), jnp.log(self.variance))
-        return GaussianProcess(
-            ConstantMean(jnp.asarray(0.0)), kernel, jnp.log(self.noise_variance)
-        )
+        lengthscale = self.lengthscale * jnp.sqrt(num_columns)
+        kernel = SquaredExponential(jnp.log(lengthscale), jnp.log(self.variance))
+        return GaussianProcess(ConstantMean(jnp.asarray(0.0)), kernel, jnp.log(self.noise_variance))
 
     @float64
     def from_scratch(self, num_columns: int) -> "SelfStandardisedGP":
@@ -49,7 +56,7 @@ class VanillaGP(AbstractMethod):
         Inputs are scaled as a uniform distribution on the unit cube would be; outputs are
         standardised by the run itself.
         """
-        return SelfStandardisedGP(self.process(), num_columns)
+        return SelfStandardisedGP(self.process(num_columns), num_columns)
 
 
 class SelfStandardisedGP(AbstractSurrogate):

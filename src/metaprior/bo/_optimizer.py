@@ -1,0 +1,208 @@
+"""Ask and tell: Bayesian optimisation for people, in their own units."""
+
+import math
+from typing import Any, NamedTuple, overload
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from metaprior._precision import float64
+from metaprior._prior import Prior
+from metaprior.bo._acquisition import AbstractAcquisition, UpperConfidenceBound
+from metaprior.bo._maximise import Search, maximise_over
+from metaprior.bo._policy import SurrogatePolicy
+from metaprior.data import Points, Run, direction_sign, run_of
+from metaprior.gp import require_finite
+
+Point = dict[str, Any]
+
+# A finite set may be large: a path for Thompson sampling is drawn at this many of its points.
+NUM_ANCHORS = 512
+# Two points of the unit cube closer than this are the same query.
+SAME_POINT = 1e-9
+
+
+class Best(NamedTuple):
+    """The best observation of a run."""
+
+    x: Point
+    value: float
+
+
+class Optimizer:
+    """Optimises one new task with a learned prior, one query or one batch at a time.
+
+    - `prior`: what `metaprior.learn` or `metaprior.load` returned.
+    - `candidates`: if given, only these points may be asked, each at most once.
+    - `acquisition`: how much a query is worth; the upper confidence bound by default.
+    - `seed`: the same seed and the same answers give the same questions.
+    """
+
+    def __init__(
+        self,
+        prior: Prior,
+        *,
+        candidates: Points | None = None,
+        acquisition: AbstractAcquisition | None = None,
+        search: Search | None = None,
+        seed: int = 0,
+    ):
+        self.prior = prior
+        self.space = prior.space
+        self._policy = SurrogatePolicy(
+            prior.surrogate,
+            UpperConfidenceBound() if acquisition is None else acquisition,
+            prior.space,
+            Search() if search is None else search,
+        )
+        self._sign = direction_sign(prior.direction)
+        self._seed = seed
+        self._num_asked = 0
+        width = prior.space.num_columns
+        self._x = np.zeros((0, width))
+        self._y = np.zeros(0)
+        self._pending = np.zeros((0, width))
+        self._failed = np.zeros((0, width))
+        self._candidates = None if candidates is None else _checked(prior, candidates)
+
+    @overload
+    def ask(self) -> Point: ...
+    @overload
+    def ask(self, n: int) -> list[Point]: ...
+    @float64
+    def ask(self, n: int | None = None) -> Point | list[Point]:
+        """The next query, or the next `n` queries to be made side by side.
+
+        Queries that have not been told yet are respected: the next one is chosen as if each of
+        them had returned what the model expects, so that it goes where it teaches something else.
+        """
+        if n is not None and (not isinstance(n, int) or n < 1):
+            raise ValueError(f"Cannot ask for {n!r} points; give a whole number of at least 1.")
+        points = []
+        for _ in range(1 if n is None else n):
+            x = self._suggest()
+            self._pending = np.vstack([self._pending, x])
+            points.extend(self.space.decode(x[None]))
+        return points[0] if n is None else points
+
+    def tell(self, x: Point, value: float | None) -> None:
+        """Report what was observed at `x`, asked for or not.
+
+        `None` or NaN reports a failure: the point is not asked again and its surroundings count
+        as no better than the worst observation, but nothing is made up for the record.
+        """
+        (encoded,) = self.space.encode([x])
+        number = math.nan if value is None else float(value)
+        if math.isinf(number):
+            raise ValueError(
+                f"The value told for {x} is {number}; tell a finite number, or None for a failure."
+            )
+        self._pending = self._pending[~_matches(self._pending, encoded, first=True)]
+        if math.isnan(number):
+            self._failed = np.vstack([self._failed, encoded])
+        else:
+            self._x = np.vstack([self._x, encoded])
+            self._y = np.append(self._y, self._sign * number)
+
+    @property
+    def best(self) -> Best | None:
+        """The best observation so far, or `None` before the first."""
+        if len(self._y) == 0:
+            return None
+        i = int(np.argmax(self._y))
+        (point,) = self.space.decode(self._x[i : i + 1])
+        return Best(point, float(self._sign * self._y[i]))
+
+    @property
+    def observations(self) -> list[tuple[Point, float]]:
+        """Everything told so far that did not fail, in order."""
+        points = self.space.decode(self._x)
+        return list(zip(points, (self._sign * self._y).tolist(), strict=True))
+
+    @property
+    def pending(self) -> list[Point]:
+        """Queries asked for and not yet told."""
+        return self.space.decode(self._pending)
+
+    def _suggest(self) -> Float[np.ndarray, " d"]:
+        key = jax.random.fold_in(jax.random.key(self._seed), self._num_asked)
+        self._num_asked += 1
+        run = self._believed()
+        if self._candidates is None:
+            x = np.asarray(_suggest(self._policy, run, key))
+        else:
+            x = self._candidates[self._choose(run, key)]
+        require_finite(x, "The suggested point")
+        return x
+
+    def _believed(self) -> Run:
+        """The run, with pending and failed queries filled in with what they stand for."""
+        ghosts = np.vstack([self._pending, self._failed])
+        x = np.vstack([self._x, ghosts])
+        y = np.append(self._y, np.zeros(len(ghosts)))
+        # One spare row, so that asking and telling in turns meets no other shapes than telling.
+        run = run_of(x, y, spare=1)
+        if len(ghosts) == 0:
+            return run
+        is_failed = np.arange(len(run.y)) >= len(x) - len(self._failed)
+        return _fill_in(self._policy.surrogate, run, jnp.asarray(len(self._y)), is_failed)
+
+    def _choose(self, run: Run, key: PRNGKeyArray) -> int:
+        candidates = self._candidates
+        assert candidates is not None
+        used = np.vstack([self._x, self._pending, self._failed])
+        allowed = np.ones(len(candidates), bool)
+        for x in used:
+            allowed &= ~_matches(candidates, x)
+        if not allowed.any():
+            raise ValueError(
+                f"All {len(candidates)} candidates have been asked; stop here, or start an "
+                "Optimizer with more of them."
+            )
+        return int(_choose(self._policy, run, jnp.asarray(candidates), jnp.asarray(allowed), key))
+
+
+def _checked(prior: Prior, candidates: Points) -> Float[np.ndarray, "m d"]:
+    encoded = prior.space.encode(candidates, where="candidates")
+    if len(encoded) == 0:
+        raise ValueError("`candidates` is empty; give at least one point, or leave it out.")
+    return encoded
+
+
+def _matches(points: Float[np.ndarray, "m d"], x: Float[np.ndarray, " d"], *, first: bool = False):
+    """Which of `points` are the query `x`; with `first`, only the first of them."""
+    same = np.all(np.abs(points - x) <= SAME_POINT, axis=1)
+    return same & (np.cumsum(same) == 1) if first else same
+
+
+@eqx.filter_jit
+def _suggest(policy: SurrogatePolicy, run: Run, key: PRNGKeyArray) -> Float[Array, " d"]:
+    return policy.suggest(run, key=key)
+
+
+@eqx.filter_jit
+def _choose(
+    policy: SurrogatePolicy,
+    run: Run,
+    candidates: Float[Array, "m d"],
+    allowed: Bool[Array, " m"],
+    key: PRNGKeyArray,
+) -> Int[Array, ""]:
+    posterior = policy.surrogate.condition(run)
+    stride = -(-candidates.shape[0] // NUM_ANCHORS)
+    score = policy.acquisition.score(posterior, run, candidates[::stride], key=key)
+    return maximise_over(score, candidates, allowed)
+
+
+@eqx.filter_jit
+def _fill_in(surrogate, run: Run, num_observed: Int[Array, ""], is_failed) -> Run:
+    """Pending queries at their posterior mean; failed ones no better than the worst observation."""
+    observed = Run(run.x, run.y, num_observed)
+    posterior = surrogate.condition(observed)
+    expected = jax.vmap(lambda x: posterior.moments(x).mean)(run.x)
+    worst = jnp.min(jnp.where(observed.mask, run.y, jnp.inf))
+    believed = jnp.where(is_failed, jnp.minimum(expected, worst), expected)
+    return Run(run.x, jnp.where(observed.mask, run.y, believed), run.length)

@@ -1,0 +1,105 @@
+r"""A Gaussian process fitted to the new run itself: the honest strong baseline without a past.
+
+As BoTorch's default single-task model does, inputs live in the unit cube, outputs are standardised
+by the run, and constant mean, one lengthscale a dimension, and noise are fitted by marginal
+likelihood times weak priors that grow with the dimension (Hvarfner et al. 2024); the output
+variance is fitted too.
+
+    parameter               prior
+    ln lengthscale_j        N(sqrt 2 + 0.5 ln d, 3)
+    ln noise variance       N(-4, 1)
+    ln variance             N(0, 1)
+    mean                    flat
+"""
+
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from metaprior._ascent import ascend
+from metaprior._precision import float64
+from metaprior.data import Run, Standardiser, Tasks
+from metaprior.gp import ConstantMean, GaussianProcess, SquaredExponential, condition
+from metaprior.methods._gp_surrogate import GPPosterior
+from metaprior.methods._method import AbstractMethod, AbstractSurrogate, OnProgress
+from metaprior.methods._vanilla_gp import run_mean_and_std
+
+LOWEST_NOISE_VARIANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class FittedGP(AbstractMethod):
+    """A GP whose hyper-parameters are fitted to each new run; past runs only name the space.
+
+    - `num_steps`: quasi-Newton steps from each of a few starting lengthscales.
+    """
+
+    num_steps: int = 25
+
+    @float64
+    def meta_train(
+        self, tasks: Tasks, *, key: PRNGKeyArray, on_progress: OnProgress | None = None
+    ) -> "FittedGPSurrogate":
+        return self.from_scratch(tasks.space.num_columns)
+
+    def blank_surrogate(self, num_columns: int) -> "FittedGPSurrogate":
+        return self.from_scratch(num_columns)
+
+    def from_scratch(self, num_columns: int) -> "FittedGPSurrogate":
+        """The surrogate for a space of that many columns: nothing is learned before the run."""
+        return FittedGPSurrogate(num_columns, self.num_steps)
+
+
+class FittedGPSurrogate(AbstractSurrogate):
+    """Fits a Gaussian process to whatever run it is conditioned on."""
+
+    num_columns: int = eqx.field(static=True)
+    num_steps: int = eqx.field(static=True)
+
+    def condition(self, run: Run) -> GPPosterior:
+        mean, std = run_mean_and_std(run)
+        d = self.num_columns
+        standardiser = Standardiser(jnp.zeros(d), jnp.ones(d), mean, std)
+        y = standardiser.y(run.y)
+        process = fit_process(run.x, y, run.mask, num_steps=self.num_steps)
+        return GPPosterior(condition(process, run.x, y, run.mask), standardiser)
+
+
+def fit_process(x, y, mask, *, num_steps: int) -> GaussianProcess:
+    """The process with the largest posterior density of its hyper-parameters."""
+    d = x.shape[1]
+    prior_mean, prior_std = hyper_parameter_prior(d)
+    # mean, ln noise, ln variance, ln lengthscales
+    lower = jnp.concatenate(
+        [jnp.array([-3.0, np.log(LOWEST_NOISE_VARIANCE), -4.0]), jnp.full(d, -4.0)]
+    )
+    upper = jnp.concatenate([jnp.array([3.0, 1.0, 4.0]), jnp.full(d, 6.0)])
+
+    def log_posterior(parameters: Float[Array, " p"]) -> Float[Array, ""]:
+        penalty = 0.5 * jnp.sum(((parameters[1:] - prior_mean) / prior_std) ** 2)
+        return _process(parameters).log_marginal_likelihood(x, y, mask) - penalty
+
+    def fit(log_lengthscale):
+        start = jnp.concatenate([jnp.array([0.0, -6.0, 0.0]), jnp.full(d, log_lengthscale)])
+        return ascend(log_posterior, start, lower, upper, num_steps=num_steps)
+
+    found = jax.vmap(fit)(jnp.log(jnp.array([0.2, 0.8])) + 0.5 * jnp.log(d))
+    return _process(found.x[jnp.argmax(found.value)])
+
+
+def hyper_parameter_prior(d: int) -> tuple[Float[np.ndarray, " q"], Float[np.ndarray, " q"]]:
+    """Mean and standard deviation of ln noise, ln variance and the ln lengthscales."""
+    lengthscale = np.sqrt(2.0) + 0.5 * np.log(d)
+    return (
+        np.array([-4.0, 0.0, *[lengthscale] * d]),
+        np.array([1.0, 1.0, *[np.sqrt(3.0)] * d]),
+    )
+
+
+def _process(parameters: Float[Array, " p"]) -> GaussianProcess:
+    kernel = SquaredExponential(parameters[3:], parameters[2])
+    return GaussianProcess(ConstantMean(parameters[0]), kernel, parameters[1])

@@ -1,0 +1,186 @@
+"""The files of a saved prior, and what can be wrong with them.
+
+A prior is a folder: `prior.safetensors` holds every array under the path of its field,
+`prior.json` says what they are, `README.md` is the model card. There is no pickle, and nothing in
+the files is ever executed: the description names a known method, which rebuilds the structure.
+"""
+
+import dataclasses
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save as save_tensors
+
+from metaprior._precision import float64
+from metaprior._prior import Prior
+from metaprior.data import Space, direction_sign
+from metaprior.methods import KNOWN_METHODS, AbstractMethod
+from metaprior.store._card import model_card
+
+FORMAT = "metaprior-prior"
+FORMAT_VERSION = 1
+ARRAYS, DESCRIPTION, CARD = "prior.safetensors", "prior.json", "README.md"
+
+
+class PriorFileError(ValueError):
+    """A folder that cannot be read as a prior, with the reason and what to do."""
+
+
+@float64
+def save_prior(prior: Prior, folder: str | Path) -> Path:
+    """Write `prior` to `folder`, all or nothing; an earlier prior there is replaced."""
+    folder = Path(folder)
+    if folder.exists() and not folder.is_dir():
+        raise PriorFileError(f"Cannot save a prior to {folder}: it is a file; name a folder.")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / DESCRIPTION).is_file():
+        raise PriorFileError(
+            f"Cannot save a prior to {folder}: it holds other files and no prior; name an empty "
+            "or a new folder."
+        )
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    # Everything is written beside the target and moved there at the end, so that a full disk or
+    # an interruption leaves what was there before.
+    staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        (staging / ARRAYS).write_bytes(save_tensors(_arrays(prior)))
+        (staging / DESCRIPTION).write_text(json.dumps(_description(prior), indent=2) + "\n")
+        (staging / CARD).write_text(model_card(prior))
+        staging.chmod(0o755)
+        if folder.is_dir():
+            replaced = staging.with_name(staging.name + "-replaced")
+            os.replace(folder, replaced)
+            os.replace(staging, folder)
+            shutil.rmtree(replaced)
+        else:
+            os.replace(staging, folder)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+    return folder
+
+
+@float64
+def load(folder: str | Path, *, space: Space | None = None) -> Prior:
+    """The prior saved in `folder`.
+
+    - `space`: if given, the prior must be one for this space.
+    """
+    folder = Path(folder)
+    description = _read_description(folder)
+    try:
+        saved_space = Space.from_json(description["space"])
+        direction = description["direction"]
+        direction_sign(direction)
+        method = _method(description["method"])
+        history_names = list(description["history"])
+        trained_on = dict(description["trained_on"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise PriorFileError(
+            f"{folder / DESCRIPTION} is damaged ({type(error).__name__}: {error}); restore it from "
+            "a copy or learn the prior again."
+        ) from error
+    if space is not None and space != saved_space:
+        raise PriorFileError(
+            f"The prior in {folder} is for the space {saved_space}, not for {space}; load it "
+            "without `space`, or learn one for yours."
+        )
+    tensors = _read_arrays(folder)
+    history = {name: tensors.pop(f"history/{name}", np.zeros(0)) for name in history_names}
+    surrogate = _fill(method.blank_surrogate(saved_space.num_columns), tensors, folder)
+    return Prior(saved_space, direction, method, surrogate, history, trained_on)
+
+
+def _description(prior: Prior) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "method": {"name": type(prior.method).__name__, **dataclasses.asdict(prior.method)},
+        "space": prior.space.to_json(),
+        "direction": prior.direction,
+        "trained_on": prior.trained_on,
+        "history": list(prior.history),
+    }
+
+
+def _arrays(prior: Prior) -> dict[str, np.ndarray]:
+    named = {path: np.array(leaf) for path, leaf in _leaves(prior.surrogate)}
+    return named | {f"history/{name}": np.array(h) for name, h in prior.history.items()}
+
+
+def _leaves(surrogate) -> list[tuple[str, Any]]:
+    arrays = eqx.filter(surrogate, eqx.is_array)
+    return [
+        (jax.tree_util.keystr(path), leaf)
+        for path, leaf in jax.tree_util.tree_leaves_with_path(arrays)
+    ]
+
+
+def _read_description(folder: Path) -> dict[str, Any]:
+    path = folder / DESCRIPTION
+    if not path.is_file():
+        raise PriorFileError(
+            f"There is no prior in {folder}: {DESCRIPTION} is missing; give the folder that "
+            "`prior.save` wrote."
+        )
+    try:
+        description = json.loads(path.read_text())
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise PriorFileError(
+            f"{path} is not valid JSON ({error}); it is damaged or truncated: restore it from a "
+            "copy or learn the prior again."
+        ) from error
+    if not isinstance(description, dict) or description.get("format") != FORMAT:
+        raise PriorFileError(f"{path} was not written by metaprior; give a folder that was.")
+    version = description.get("format_version")
+    if version != FORMAT_VERSION:
+        raise PriorFileError(
+            f"{path} has format version {version!r}, and this metaprior reads version "
+            f"{FORMAT_VERSION}; upgrade metaprior, or save the prior again with this one."
+        )
+    return description
+
+
+def _read_arrays(folder: Path) -> dict[str, np.ndarray]:
+    path = folder / ARRAYS
+    if not path.is_file():
+        raise PriorFileError(f"{path} is missing; restore it from a copy or learn the prior again.")
+    try:
+        return load_tensors(path.read_bytes())
+    except (SafetensorError, ValueError, KeyError) as error:
+        raise PriorFileError(
+            f"{path} cannot be read ({error}); it is damaged, truncated or not a safetensors "
+            "file: restore it from a copy or learn the prior again."
+        ) from error
+
+
+def _method(described: dict[str, Any]) -> AbstractMethod:
+    settings = dict(described)
+    name = settings.pop("name")
+    if name not in KNOWN_METHODS:
+        raise ValueError(f"unknown method {name!r}; known are {sorted(KNOWN_METHODS)}")
+    return KNOWN_METHODS[name](**settings)
+
+
+def _fill(blank, tensors: dict[str, np.ndarray], folder: Path):
+    """`blank` with its arrays replaced by the saved ones of the same names and shapes."""
+    leaves = _leaves(blank)
+    expected = {path: leaf.shape for path, leaf in leaves}
+    found = {path: tensor.shape for path, tensor in tensors.items()}
+    if expected != found:
+        wrong = sorted(p for p in expected.keys() | found.keys() if expected.get(p) != found.get(p))
+        raise PriorFileError(
+            f"{folder / ARRAYS} does not fit {DESCRIPTION}: {wrong[0]} has shape "
+            f"{found.get(wrong[0])} where {expected.get(wrong[0])} was expected; restore both files "
+            "from one copy."
+        )
+    arrays, static = eqx.partition(blank, eqx.is_array)
+    ordered = [jax.numpy.asarray(tensors[path]) for path, _ in leaves]
+    return eqx.combine(jax.tree.unflatten(jax.tree.structure(arrays), ordered), static)
