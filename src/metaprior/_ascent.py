@@ -19,6 +19,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 STEP_LADDER = 2.0 ** np.array([1, 0, -1, -2, -3, -5, -7, -10])
+# Below every gradient that matters, above what would overflow when divided by.
+SMALLEST = 1e-200
 
 
 class Ascent(NamedTuple):
@@ -44,58 +46,53 @@ def ascend(
     `first_step` is the length of the first trial step, as a fraction of the box.
     """
     value_and_gradient = jax.value_and_grad(function)
-
-    def free(x, gradient):
-        held = ((x <= lower) & (gradient < 0)) | ((x >= upper) & (gradient > 0))
-        return ~held
+    # A closed dimension of the box has no width and takes no part in any step.
+    width = jnp.where(upper > lower, upper - lower, jnp.inf)
 
     def step(_, state: Ascent) -> Ascent:
-        mask = free(state.x, state.gradient)
-        gradient = jnp.where(mask, state.gradient, 0.0)
-        direction = jnp.where(mask, state.inverse_hessian @ gradient, 0.0)
-        # Far from the maximum the estimate may point downhill: then follow the gradient.
-        uphill = direction @ gradient > 1e-10 * jnp.linalg.norm(direction) * jnp.linalg.norm(
-            gradient
+        held = ((state.x <= lower) & (state.gradient < 0)) | (
+            (state.x >= upper) & (state.gradient > 0)
         )
-        direction = jnp.where(uphill, direction, _scaled(gradient, lower, upper, first_step))
-        trials = jnp.clip(state.x + STEP_LADDER[:, None] * direction, lower, upper)
+        gradient = jnp.where(held, 0.0, state.gradient)
+        direction = jnp.where(held, 0.0, state.inverse_hessian @ gradient)
+        # Far from the maximum the estimate may point downhill: then follow the gradient.
+        lengths = jnp.linalg.norm(direction) * jnp.linalg.norm(gradient)
+        uphill = direction @ gradient > 1e-10 * lengths
+        direction = jnp.where(uphill, direction, _rate(gradient, width, first_step) * gradient)
+        trials = jnp.clip(state.x + STEP_LADDER[:, None] * direction[None, :], lower, upper)
         values = jax.vmap(function)(trials)
         best = jnp.argmax(jnp.where(jnp.isnan(values), -jnp.inf, values))
         improved = values[best] > state.value
         x = jnp.where(improved, trials[best], state.x)
         value, new_gradient = value_and_gradient(x)
-        moved = x - state.x
-        bent = state.gradient - new_gradient
-        inverse_hessian = _bfgs_update(state.inverse_hessian, moved, bent)
         # A step that failed means that the estimate misleads: start it again from the gradient.
-        reset = _first_inverse_hessian(new_gradient, lower, upper, first_step / 10)
-        inverse_hessian = jnp.where(improved, inverse_hessian, reset)
+        inverse_hessian = jnp.where(
+            improved,
+            _bfgs_update(state.inverse_hessian, x - state.x, state.gradient - new_gradient),
+            _rate(new_gradient, width, first_step / 10) * jnp.eye(x.shape[0]),
+        )
         return Ascent(x, value, new_gradient, inverse_hessian)
 
     value, gradient = value_and_gradient(start)
-    first = Ascent(
-        start, value, gradient, _first_inverse_hessian(gradient, lower, upper, first_step)
-    )
-    return jax.lax.fori_loop(0, num_steps, step, first)
+    guess = _rate(gradient, width, first_step) * jnp.eye(start.shape[0])
+    return jax.lax.fori_loop(0, num_steps, step, Ascent(start, value, gradient, guess))
 
 
-def _scaled(gradient, lower, upper, fraction):
-    """The gradient direction, its largest component a fraction of the box."""
-    relative = jnp.max(jnp.abs(gradient) / (upper - lower))
-    return gradient * fraction / jnp.maximum(relative, 1e-300)
+def _rate(
+    gradient: Float[Array, " d"], width: Float[Array, " d"], fraction: float
+) -> Float[Array, ""]:
+    """The step length along the gradient that moves at most a fraction of the box."""
+    return fraction / jnp.maximum(jnp.max(jnp.abs(gradient) / width), SMALLEST)
 
 
-def _first_inverse_hessian(gradient, lower, upper, fraction):
-    relative = jnp.max(jnp.abs(gradient) / (upper - lower))
-    return jnp.eye(gradient.shape[0]) * (fraction / jnp.maximum(relative, 1e-300))
-
-
-def _bfgs_update(inverse_hessian, moved, bent):
+def _bfgs_update(
+    inverse_hessian: Float[Array, "d d"], moved: Float[Array, " d"], bent: Float[Array, " d"]
+) -> Float[Array, "d d"]:
     r"""$H \leftarrow (I - \rho s b^\top) H (I - \rho b s^\top) + \rho s s^\top$,
     $\rho = 1 / s^\top b$, where the function bends downwards along the step."""
     curvature = moved @ bent
     concave = curvature > 1e-12 * jnp.linalg.norm(moved) * jnp.linalg.norm(bent)
-    rho = 1.0 / jnp.where(concave, curvature, 1.0)
+    rho = 1.0 / jnp.where(concave, curvature, jnp.ones_like(curvature))
     left = jnp.eye(moved.shape[0]) - rho * jnp.outer(moved, bent)
     updated = left @ inverse_hessian @ left.T + rho * jnp.outer(moved, moved)
     return jnp.where(concave, updated, inverse_hessian)

@@ -27,7 +27,8 @@ def learn(
     """
     if not isinstance(tasks, Tasks):
         raise TypeError(
-            f"`tasks` is a {type(tasks).__name__}; make one with `Tasks.from_runs(runs, space=...)`."
+            f"`tasks` is a {type(tasks).__name__}; make one with "
+            "`Tasks.from_runs(runs, space=...)`."
         )
     tasks.require_several()
     method = FPacohMap() if method is None else method

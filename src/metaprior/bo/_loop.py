@@ -15,7 +15,7 @@ from metaprior.data import Run, empty_run
 
 
 class Trace(NamedTuple):
-    """A whole run: queries, noise-free values there, and values where the model expected the best."""
+    """A whole run: queries, noise-free values there, and where the model expected the best."""
 
     run: Run
     values: Float[Array, " steps"]

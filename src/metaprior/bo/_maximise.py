@@ -54,7 +54,7 @@ def maximise(
     starts = candidates[_diverse_best(scores, search.num_starts)]
     moving = jnp.asarray(~space.is_categorical)
 
-    def climb(start):
+    def climb(start: Float[Array, " d"]) -> Float[Array, " d"]:
         # Categories stay where they are: the box around them is closed.
         lower = jnp.where(moving, 0.0, start)
         upper = jnp.where(moving, 1.0, start)

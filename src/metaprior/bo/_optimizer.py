@@ -16,6 +16,7 @@ from metaprior.bo._maximise import Search, maximise_over
 from metaprior.bo._policy import SurrogatePolicy
 from metaprior.data import Points, Run, direction_sign, run_of
 from metaprior.gp import require_finite
+from metaprior.methods import AbstractSurrogate
 
 Point = dict[str, Any]
 
@@ -53,10 +54,10 @@ class Optimizer:
         self.prior = prior
         self.space = prior.space
         self._policy = SurrogatePolicy(
-            prior.surrogate,
-            UpperConfidenceBound() if acquisition is None else acquisition,
-            prior.space,
-            Search() if search is None else search,
+            surrogate=prior.surrogate,
+            acquisition=UpperConfidenceBound() if acquisition is None else acquisition,
+            space=prior.space,
+            search=Search() if search is None else search,
         )
         self._sign = direction_sign(prior.direction)
         self._seed = seed
@@ -148,7 +149,9 @@ class Optimizer:
         if len(ghosts) == 0:
             return run
         is_failed = np.arange(len(run.y)) >= len(x) - len(self._failed)
-        return _fill_in(self._policy.surrogate, run, jnp.asarray(len(self._y)), is_failed)
+        return _fill_in(
+            self._policy.surrogate, run, jnp.asarray(len(self._y)), jnp.asarray(is_failed)
+        )
 
     def _choose(self, run: Run, key: PRNGKeyArray) -> int:
         candidates = self._candidates
@@ -198,7 +201,12 @@ def _choose(
 
 
 @eqx.filter_jit
-def _fill_in(surrogate, run: Run, num_observed: Int[Array, ""], is_failed) -> Run:
+def _fill_in(
+    surrogate: AbstractSurrogate,
+    run: Run,
+    num_observed: Int[Array, ""],
+    is_failed: Bool[Array, " capacity"],
+) -> Run:
     """Pending queries at their posterior mean; failed ones no better than the worst observation."""
     observed = Run(run.x, run.y, num_observed)
     posterior = surrogate.condition(observed)

@@ -71,8 +71,8 @@ def _centred_log_density_forward(residual, covariance):
 
 
 def _centred_log_density_backward(saved, cotangent):
-    r"""$\partial / \partial r = -\alpha$ and $\partial / \partial K = \tfrac12 (\alpha \alpha^\top - K^{-1})$,
-    with $\alpha = K^{-1} r$."""
+    r"""$\partial / \partial r = -\alpha$ and
+    $\partial / \partial K = \tfrac12 (\alpha \alpha^\top - K^{-1})$, with $\alpha = K^{-1} r$."""
     inverse_factor, alpha = saved
     precision = inverse_factor.T @ inverse_factor
     return (
@@ -93,7 +93,7 @@ class Reference(NamedTuple):
     jitter: Float[Array, ""]
 
 
-def reference(gaussian: Gaussian, jitter: float = JITTER) -> Reference:
+def reference(gaussian: Gaussian, jitter: Float[Array, ""] | float = JITTER) -> Reference:
     """`gaussian` with `jitter` on its diagonal, ready for `kl_divergence`."""
     factor = cholesky(gaussian.covariance, jitter)
     return Reference(

@@ -17,7 +17,9 @@ from jaxtyping import Array, Float
 JITTER = 1e-8
 
 
-def cholesky(covariance: Float[Array, "n n"], jitter: float = JITTER) -> Float[Array, "n n"]:
+def cholesky(
+    covariance: Float[Array, "n n"], jitter: Float[Array, ""] | float = JITTER
+) -> Float[Array, "n n"]:
     """Lower Cholesky factor of `covariance + jitter * I`."""
     n = covariance.shape[0]
     return jnp.linalg.cholesky(covariance + jitter * jnp.eye(n), symmetrize_input=False)

@@ -38,8 +38,8 @@ def meta_data(tasks: Tasks, standardiser: Standardiser) -> MetaData:
     The number of tasks is padded too, so that one more task, as in lifelong learning, rarely
     means a new compilation.
     """
-    x = np.where(tasks.mask[..., None], np.asarray(standardiser.x(tasks.x)), 0.0)
-    y = np.where(tasks.mask, np.asarray(standardiser.y(tasks.y)), 0.0)
+    x = np.where(tasks.mask[..., None], np.asarray(standardiser.x(jnp.asarray(tasks.x))), 0.0)
+    y = np.where(tasks.mask, np.asarray(standardiser.y(jnp.asarray(tasks.y))), 0.0)
     spare = padded_length(tasks.num_tasks) - tasks.num_tasks
     x, y, mask = (np.pad(a, [(0, spare)] + [(0, 0)] * (a.ndim - 1)) for a in (x, y, tasks.mask))
     return MetaData(

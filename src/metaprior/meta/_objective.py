@@ -42,7 +42,7 @@ class MeasuredBatch(NamedTuple):
     hyper_prior: Reference
 
 
-class FPacohObjective(AbstractObjective[GaussianProcess]):
+class FPacohObjective(AbstractObjective):
     r"""Unbiased estimate of the F-PACOH objective from a batch of tasks.
 
     $$ J(\phi) = \frac1n \sum_{i=1}^n \Big[ -\frac{1}{T_i} \ln p_\phi(y_i \mid x_i)

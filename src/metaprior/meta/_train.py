@@ -8,7 +8,7 @@ traced values, so a batch of trainings is one `vmap`.
 
 import abc
 from collections.abc import Callable
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -24,10 +24,8 @@ from metaprior.gp import require_finite
 CHUNK = 100
 DECAY_EVERY = 1000
 
-Model = TypeVar("Model")
 
-
-class AbstractObjective(eqx.Module, Generic[Model]):
+class AbstractObjective(eqx.Module):
     """What a method minimises. `data` is shared by all trainings of a batch; every other array
     field is a number of the configuration."""
 
@@ -38,7 +36,7 @@ class AbstractObjective(eqx.Module, Generic[Model]):
         """The random batch of one step."""
 
     @abc.abstractmethod
-    def loss(self, model: Model, batch: Any) -> tuple[Float[Array, ""], dict[str, Array]]:
+    def loss(self, model: PyTree, batch: Any) -> tuple[Float[Array, ""], dict[str, Array]]:
         """Value to minimise on this batch, and its terms by name."""
 
 
@@ -59,37 +57,37 @@ class Progress(NamedTuple):
     terms: dict[str, Float[np.ndarray, "*batch steps"]]
 
 
-class Trained(NamedTuple, Generic[Model]):
+class Trained(NamedTuple):
     """A trained model and the history of the objective's terms, one value a step."""
 
-    model: Model
+    model: PyTree
     history: dict[str, Float[np.ndarray, "*batch steps"]]
 
 
 @float64
 def train(
-    model: Model,
-    objective: AbstractObjective[Model],
+    model: PyTree,
+    objective: AbstractObjective,
     schedule: Schedule,
     num_steps: int,
     *,
     key: PRNGKeyArray,
     on_progress: Callable[[Progress], None] | None = None,
-) -> Trained[Model]:
+) -> Trained:
     """`model` after `num_steps` steps of AdamW on `objective`."""
     return _run(_start, _chunk, model, objective, schedule, num_steps, key, on_progress)
 
 
 @float64
 def train_many(
-    models: Model,
-    objectives: AbstractObjective[Model],
+    models: PyTree,
+    objectives: AbstractObjective,
     schedules: Schedule,
     num_steps: int,
     *,
     keys: Key[Array, " batch"],
     on_progress: Callable[[Progress], None] | None = None,
-) -> Trained[Model]:
+) -> Trained:
     """A batch of trainings in one compiled loop.
 
     Every array has a leading batch axis, except `objectives.data`, which they share.

@@ -81,4 +81,4 @@ class AbstractMethod(abc.ABC):
 
     @abc.abstractmethod
     def blank_surrogate(self, num_columns: int) -> AbstractSurrogate:
-        """A surrogate of the right structure whose numbers mean nothing: to load saved ones into."""
+        """A surrogate of the right structure whose numbers mean nothing yet."""

@@ -178,8 +178,8 @@ def _fill(blank, tensors: dict[str, np.ndarray], folder: Path):
         wrong = sorted(p for p in expected.keys() | found.keys() if expected.get(p) != found.get(p))
         raise PriorFileError(
             f"{folder / ARRAYS} does not fit {DESCRIPTION}: {wrong[0]} has shape "
-            f"{found.get(wrong[0])} where {expected.get(wrong[0])} was expected; restore both files "
-            "from one copy."
+            f"{found.get(wrong[0])} where {expected.get(wrong[0])} was expected; restore both "
+            "files from one copy."
         )
     arrays, static = eqx.partition(blank, eqx.is_array)
     ordered = [jax.numpy.asarray(tensors[path]) for path, _ in leaves]

@@ -65,7 +65,9 @@ def collect_histories(
     """Runs of vanilla GP-UCB on tasks of the family, as somebody without a prior would make."""
     key_tasks, key_race = jax.random.split(key)
     surrogate = VanillaGP().from_scratch(family.space.num_columns)
-    policy = SurrogatePolicy(surrogate, UpperConfidenceBound(), family.space)
+    policy = SurrogatePolicy(
+        surrogate=surrogate, acquisition=UpperConfidenceBound(), space=family.space
+    )
     tasks = family.sample_tasks(num_tasks, key=key_tasks)
     found = race(policy, tasks, run_length, key=key_race, noise_std=family.noise_std)
     runs = [(family.space.decode(x), y) for x, y in zip(found.x, found.y, strict=True)]
@@ -73,7 +75,7 @@ def collect_histories(
 
 
 class Predictions(NamedTuple):
-    """Predictive log density and CDF at test points of each task, one context size after another."""
+    """Predictive log density and CDF at test points of each task, by size of the context."""
 
     log_density: Float[np.ndarray, "tasks contexts points"]
     cdf: Float[np.ndarray, "tasks contexts points"]
