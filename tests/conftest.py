@@ -1,9 +1,52 @@
 """Strictness for every test: double precision, no silent broadcasting, shapes checked."""
 
 import jax
+import numpy as np
+import pytest
 from jaxtyping import install_import_hook
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
 install_import_hook("metaprior", "beartype.beartype")
+
+
+# Shared by the tests of learning, predicting, optimising and storing: training compiles once for
+# all of them, since every set of tasks they use has these lengths and this space.
+HILL_LENGTHS = (1, 5, 6, 8, 8, 8)
+
+
+@pytest.fixture(scope="session")
+def hill_space():
+    import metaprior as mp
+
+    return mp.Space(x=mp.Real(-1.0, 1.0), z=mp.Real(0.0, 10.0))
+
+
+@pytest.fixture(scope="session")
+def hill_runs():
+    """Hills around (0.3, 6), each a little elsewhere: the best value of every run is below 2."""
+    rng = np.random.default_rng(0)
+    runs = []
+    for length in HILL_LENGTHS:
+        points = rng.uniform([-1.0, 0.0], [1.0, 10.0], (length, 2))
+        top = np.array([0.3, 6.0]) + rng.normal(size=2) * [0.05, 0.3]
+        distance = ((points - top) / [0.8, 4.0]) ** 2
+        runs.append((points, 2.0 - distance.sum(axis=1)))
+    return runs
+
+
+@pytest.fixture(scope="session")
+def quick_fpacoh():
+    """The method with few steps and its usual sizes."""
+    import metaprior as mp
+
+    return mp.methods.FPacohMap(num_steps=150, learning_rate=1e-2)
+
+
+@pytest.fixture(scope="session")
+def hill_prior(hill_space, hill_runs, quick_fpacoh):
+    """A prior learned from the hills, to be maximised."""
+    import metaprior as mp
+
+    return mp.learn(mp.Tasks.from_runs(hill_runs, space=hill_space), method=quick_fpacoh, seed=0)

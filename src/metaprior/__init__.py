@@ -1,10 +1,11 @@
 """Learn a reliable prior over functions from past optimisation runs, and optimise the next one
 in far fewer evaluations."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from metaprior import bo as bo
-from metaprior import environments as environments
 from metaprior import methods as methods
-from metaprior import metrics as metrics
 from metaprior._learn import learn as learn
 from metaprior._prior import Posterior as Posterior
 from metaprior._prior import Prior as Prior
@@ -15,6 +16,21 @@ from metaprior.data import Integer as Integer
 from metaprior.data import Real as Real
 from metaprior.data import Space as Space
 from metaprior.data import Tasks as Tasks
+from metaprior.store import PriorFileError as PriorFileError
 from metaprior.store import load as load
 
+if TYPE_CHECKING:
+    from metaprior import environments as environments
+    from metaprior import metrics as metrics
+    from metaprior import studies as studies
+
 __version__ = "0.1.0"
+
+# Whoever loads a prior and asks it for the next point needs none of these: imported on first use.
+_LAZY_MODULES = ("environments", "metrics", "studies")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY_MODULES:
+        return import_module(f"metaprior.{name}")
+    raise AttributeError(f"module 'metaprior' has no attribute {name!r}")

@@ -59,16 +59,23 @@ def ascend(
         lengths = jnp.linalg.norm(direction) * jnp.linalg.norm(gradient)
         uphill = direction @ gradient > 1e-10 * lengths
         direction = jnp.where(uphill, direction, _rate(gradient, width, first_step) * gradient)
-        trials = jnp.clip(state.x + STEP_LADDER[:, None] * direction[None, :], lower, upper)
+        trials = jnp.clip(
+            state.x[None, :] + STEP_LADDER[:, None] * direction[None, :],
+            lower[None, :],
+            upper[None, :],
+        )
         values = jax.vmap(function)(trials)
         best = jnp.argmax(jnp.where(jnp.isnan(values), -jnp.inf, values))
         improved = values[best] > state.value
         x = jnp.where(improved, trials[best], state.x)
         value, new_gradient = value_and_gradient(x)
+        moved = x - state.x
+        # A coordinate kept at its bound says nothing about the curvature along the others.
+        bent = jnp.where(moved == 0, 0.0, state.gradient - new_gradient)
         # A step that failed means that the estimate misleads: start it again from the gradient.
         inverse_hessian = jnp.where(
             improved,
-            _bfgs_update(state.inverse_hessian, x - state.x, state.gradient - new_gradient),
+            _bfgs_update(state.inverse_hessian, moved, bent),
             _rate(new_gradient, width, first_step / 10) * jnp.eye(x.shape[0]),
         )
         return Ascent(x, value, new_gradient, inverse_hessian)

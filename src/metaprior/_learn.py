@@ -47,6 +47,6 @@ def learn(
         "observations": int(tasks.lengths.sum()),
         "shortest run": int(tasks.lengths.min()),
         "longest run": int(tasks.lengths.max()),
-        "seed": seed,
+        "seed": int(seed),
     }
     return Prior(tasks.space, tasks.direction, method, surrogate, history, described)

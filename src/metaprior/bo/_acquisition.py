@@ -42,11 +42,33 @@ class UpperConfidenceBound(AbstractAcquisition):
     beta: float = 2.0
 
     def score(self, posterior, run, anchors, *, key):
-        def bound(x):
-            moments = posterior.moments(x)
-            return moments.mean + self.beta * jnp.sqrt(moments.variance)
+        return _bound(posterior, self.beta)
 
-        return bound
+
+class RestlessConfidenceBound(AbstractAcquisition):
+    r"""The upper confidence bound, with checks of the model once it claims that nothing is left.
+
+    A learned prior can be sure of itself and wrong about a task that is unlike the past ones; the
+    plain bound then asks for the same local optimum again and again. Here, when no point could
+    beat the best observation by a noticeable margin,
+
+    $$ \max_x \mu(x) + \beta\, \sigma_f(x) < y^* + \tau \,(\max_x \mu(x) - \min_x \mu(x)), $$
+
+    every other query widens the bound until some point could, and so goes where the model's claim
+    is easiest to refute; the queries between polish the optimum as before.
+    """
+
+    beta: float = 2.0
+    tolerance: float = 1e-4
+
+    def score(self, posterior, run, anchors, *, key):
+        expected = jax.vmap(posterior.moments)(anchors)
+        best = jnp.max(jnp.where(run.mask, run.y, -jnp.inf))
+        margin = self.tolerance * (jnp.max(expected.mean) - jnp.min(expected.mean))
+        needed = jnp.min((best + margin - expected.mean) / jnp.sqrt(expected.function_variance))
+        check = (run.length % 2 == 1) & (needed > self.beta)
+        # A little more than needed, so that the likeliest surprise stands out.
+        return _bound(posterior, jnp.where(check, 1.2 * needed, self.beta))
 
 
 class LogExpectedImprovement(AbstractAcquisition):
@@ -73,6 +95,14 @@ class ThompsonSampling(AbstractAcquisition):
 
     def score(self, posterior, run, anchors, *, key):
         return posterior.path(anchors, key=key)
+
+
+def _bound(posterior: AbstractPosterior, beta: Float[Array, ""] | float) -> Score:
+    def bound(x):
+        moments = posterior.moments(x)
+        return moments.mean + beta * jnp.sqrt(moments.variance)
+
+    return bound
 
 
 def log_standard_improvement(u: Float[Array, ""]) -> Float[Array, ""]:

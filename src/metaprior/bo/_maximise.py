@@ -1,15 +1,15 @@
 """Maximising an acquisition: over the whole space by multi-start ascent, or over given candidates.
 
 Spaces may be mixed. Integers are relaxed during the ascent and snapped after it; categories are
-searched by the candidates and, like integers, by single steps to neighbouring values at the end.
+searched by the candidates and, like integers, by single steps to neighbouring values at the end,
+the reals following every step.
 """
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
-from scipy.stats import qmc
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from metaprior._ascent import ascend
 from metaprior.bo._acquisition import Score
@@ -34,7 +34,7 @@ class Search(eqx.Module):
         key_shift, key_parent, key_scale, key_noise = jax.random.split(key, 4)
         d = space.num_columns
         shift = jax.random.uniform(key_shift, (d,))
-        everywhere = (_low_discrepancy(self.num_global, d) + shift) % 1.0
+        everywhere = (low_discrepancy(self.num_global, d) + shift[None, :]) % 1.0
         best = jnp.argsort(jnp.where(run.mask, run.y, -jnp.inf), descending=True)
         few = jnp.clip(run.length, 1, 4)
         parents = best[jax.random.randint(key_parent, (self.num_local,), 0, few)]
@@ -52,19 +52,25 @@ def maximise(
     """The valid point with the largest score found by ascent from the best candidates."""
     scores = jax.vmap(score)(candidates)
     starts = candidates[_diverse_best(scores, search.num_starts)]
-    moving = jnp.asarray(~space.is_categorical)
 
-    def climb(start: Float[Array, " d"]) -> Float[Array, " d"]:
-        # Categories stay where they are: the box around them is closed.
+    def climb(start: Float[Array, " d"], moving: Bool[np.ndarray, " d"]) -> Float[Array, " d"]:
+        # What does not move stays where it is: the box around it is closed.
         lower = jnp.where(moving, 0.0, start)
         upper = jnp.where(moving, 1.0, start)
         return ascend(score, start, lower, upper, num_steps=search.num_steps).x
 
-    tops = jax.vmap(climb)(starts)
-    if not np.all(space.is_real):
-        tops = jax.vmap(space.snap)(tops)
-        for _ in range(search.neighbour_rounds):
-            tops = jax.vmap(lambda top: _best_neighbour(score, space, top))(tops)
+    def step_and_climb(_, top: Float[Array, " d"]) -> Float[Array, " d"]:
+        top = _best_neighbour(score, space, top)
+        return climb(top, space.is_real) if space.is_real.any() else top
+
+    tops = jax.vmap(lambda start: climb(start, ~space.is_categorical))(starts)
+    if not space.is_real.all():
+        # The reals were chosen for integers between the steps: they follow what is discrete.
+        tops = jax.vmap(
+            lambda top: jax.lax.fori_loop(
+                0, search.neighbour_rounds, step_and_climb, space.snap(top)
+            )
+        )(tops)
     # Snapping may lose what the ascent had won: the untouched starts stay in the race.
     finalists = jnp.concatenate([tops, starts])
     return finalists[jnp.argmax(jax.vmap(score)(finalists))]
@@ -72,7 +78,7 @@ def maximise(
 
 def maximise_over(
     score: Score, candidates: Float[Array, "m d"], allowed: Bool[Array, " m"]
-) -> Float[Array, ""]:
+) -> Int[Array, ""]:
     """Index of the allowed candidate with the largest score."""
     return jnp.argmax(jnp.where(allowed, jax.vmap(score)(candidates), -jnp.inf))
 
@@ -87,9 +93,15 @@ def _diverse_best(scores: Float[Array, " m"], num: int):
     the candidates, so that one high peak does not take every start."""
     half = num // 2
     _, best = jax.lax.top_k(scores, num - half)
+    if half == 0:
+        return best
     groups = scores[: half * (scores.shape[0] // half)].reshape(-1, half)
     return jnp.concatenate([best, jnp.argmax(groups, axis=0) * half + jnp.arange(half)])
 
 
-def _low_discrepancy(num: int, d: int) -> Float[np.ndarray, "num d"]:
-    return qmc.Sobol(d, scramble=False, rng=0).random_base2((num - 1).bit_length())[:num]
+def low_discrepancy(num: int, d: int) -> Float[np.ndarray, "num d"]:
+    """The first `num` points of one fixed scrambled Sobol sequence: they cover the cube evenly."""
+    # scipy.stats takes as long to import as JAX; only those who search should wait for it.
+    from scipy.stats import qmc
+
+    return qmc.Sobol(d, scramble=True, rng=0).random_base2((num - 1).bit_length())[:num]

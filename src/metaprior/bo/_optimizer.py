@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from metaprior._precision import float64
 from metaprior._prior import Prior
-from metaprior.bo._acquisition import AbstractAcquisition, UpperConfidenceBound
+from metaprior.bo._acquisition import AbstractAcquisition, RestlessConfidenceBound
 from metaprior.bo._maximise import Search, maximise_over
 from metaprior.bo._policy import SurrogatePolicy
 from metaprior.data import Points, Run, direction_sign, run_of
@@ -38,7 +38,8 @@ class Optimizer:
 
     - `prior`: what `metaprior.learn` or `metaprior.load` returned.
     - `candidates`: if given, only these points may be asked, each at most once.
-    - `acquisition`: how much a query is worth; the upper confidence bound by default.
+    - `acquisition`: how much a query is worth; by default the upper confidence bound, with checks once
+      the model claims that nothing better is left.
     - `seed`: the same seed and the same answers give the same questions.
     """
 
@@ -55,7 +56,7 @@ class Optimizer:
         self.space = prior.space
         self._policy = SurrogatePolicy(
             surrogate=prior.surrogate,
-            acquisition=UpperConfidenceBound() if acquisition is None else acquisition,
+            acquisition=RestlessConfidenceBound() if acquisition is None else acquisition,
             space=prior.space,
             search=Search() if search is None else search,
         )
@@ -96,11 +97,7 @@ class Optimizer:
         as no better than the worst observation, but nothing is made up for the record.
         """
         (encoded,) = self.space.encode([x])
-        number = math.nan if value is None else float(value)
-        if math.isinf(number):
-            raise ValueError(
-                f"The value told for {x} is {number}; tell a finite number, or None for a failure."
-            )
+        number = _number(x, value)
         self._pending = self._pending[~_matches(self._pending, encoded, first=True)]
         if math.isnan(number):
             self._failed = np.vstack([self._failed, encoded])
@@ -134,10 +131,28 @@ class Optimizer:
         run = self._believed()
         if self._candidates is None:
             x = np.asarray(_suggest(self._policy, run, key))
-        else:
-            x = self._candidates[self._choose(run, key)]
-        require_finite(x, "The suggested point")
-        return x
+            require_finite(x, "The suggested point")
+            return self._instead_of(x, run, key)
+        allowed = _unused(self._candidates, [self._x, self._pending, self._failed])
+        if not allowed.any():
+            raise ValueError(
+                f"All {len(self._candidates)} candidates have been asked; stop here, or start an "
+                "Optimizer with more of them."
+            )
+        return self._best_of(self._candidates, allowed, run, key)
+
+    def _instead_of(self, x, run: Run, key: PRNGKeyArray) -> Float[np.ndarray, " d"]:
+        """`x`, or the best candidate of the search where `x` is under way or has failed before.
+
+        A prior that is sure of a corner, or a space of few values, can put the maximum on such a
+        point again. Where nothing else is left, it is asked again.
+        """
+        avoided = [self._pending, self._failed]
+        if _unused(x[None], avoided).all():
+            return x
+        candidates = np.asarray(_search_candidates(self._policy, run, key))
+        allowed = _unused(candidates, avoided)
+        return self._best_of(candidates, allowed, run, key) if allowed.any() else x
 
     def _believed(self) -> Run:
         """The run, with pending and failed queries filled in with what they stand for."""
@@ -153,19 +168,9 @@ class Optimizer:
             self._policy.surrogate, run, jnp.asarray(len(self._y)), jnp.asarray(is_failed)
         )
 
-    def _choose(self, run: Run, key: PRNGKeyArray) -> int:
-        candidates = self._candidates
-        assert candidates is not None
-        used = np.vstack([self._x, self._pending, self._failed])
-        allowed = np.ones(len(candidates), bool)
-        for x in used:
-            allowed &= ~_matches(candidates, x)
-        if not allowed.any():
-            raise ValueError(
-                f"All {len(candidates)} candidates have been asked; stop here, or start an "
-                "Optimizer with more of them."
-            )
-        return int(_choose(self._policy, run, jnp.asarray(candidates), jnp.asarray(allowed), key))
+    def _best_of(self, candidates, allowed, run: Run, key: PRNGKeyArray):
+        index = _choose(self._policy, run, jnp.asarray(candidates), jnp.asarray(allowed), key)
+        return candidates[int(index)]
 
 
 def _checked(prior: Prior, candidates: Points) -> Float[np.ndarray, "m d"]:
@@ -173,6 +178,27 @@ def _checked(prior: Prior, candidates: Points) -> Float[np.ndarray, "m d"]:
     if len(encoded) == 0:
         raise ValueError("`candidates` is empty; give at least one point, or leave it out.")
     return encoded
+
+
+def _number(x: Point, value: Any) -> float:
+    """What was told, NaN for a failure."""
+    try:
+        number = math.nan if value is None else float(value)
+    except (TypeError, ValueError):
+        number = math.inf
+    if math.isinf(number):
+        raise ValueError(
+            f"The value told for {x} is {value!r}; tell a finite number, or None for a failure."
+        )
+    return number
+
+
+def _unused(points: Float[np.ndarray, "m d"], used: list[np.ndarray]) -> Bool[np.ndarray, " m"]:
+    """Which of `points` are none of the queries in `used`."""
+    unused = np.ones(len(points), bool)
+    for x in np.vstack(used):
+        unused &= ~_matches(points, x)
+    return unused
 
 
 def _matches(points: Float[np.ndarray, "m d"], x: Float[np.ndarray, " d"], *, first: bool = False):
@@ -184,6 +210,11 @@ def _matches(points: Float[np.ndarray, "m d"], x: Float[np.ndarray, " d"], *, fi
 @eqx.filter_jit
 def _suggest(policy: SurrogatePolicy, run: Run, key: PRNGKeyArray) -> Float[Array, " d"]:
     return policy.suggest(run, key=key)
+
+
+@eqx.filter_jit
+def _search_candidates(policy: SurrogatePolicy, run: Run, key: PRNGKeyArray):
+    return policy.search.candidates(policy.space, run, key=key)
 
 
 @eqx.filter_jit

@@ -4,10 +4,11 @@ import abc
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from metaprior.bo._acquisition import AbstractAcquisition
-from metaprior.bo._maximise import Search, maximise
+from metaprior.bo._maximise import Search, low_discrepancy, maximise
 from metaprior.data import Run, Space
 from metaprior.methods import AbstractSurrogate
 
@@ -42,6 +43,19 @@ class SurrogatePolicy(AbstractPolicy):
         candidates = self.search.candidates(self.space, run, key=key)
         posterior = self.surrogate.condition(run)
         return maximise(lambda x: posterior.moments(x).mean, self.space, candidates, self.search)
+
+
+class InitialDesign(AbstractPolicy):
+    """Points that cover the space first, then another policy: for surrogates without a past."""
+
+    policy: AbstractPolicy
+    num_initial: int = eqx.field(static=True)
+    space: Space = eqx.field(static=True)
+
+    def suggest(self, run, *, key):
+        design = jnp.asarray(low_discrepancy(self.num_initial, self.space.num_columns))
+        initial = self.space.snap(design[jnp.minimum(run.length, self.num_initial - 1)])
+        return jnp.where(run.length < self.num_initial, initial, self.policy.suggest(run, key=key))
 
 
 class RandomSearch(AbstractPolicy):

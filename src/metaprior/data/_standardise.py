@@ -19,7 +19,7 @@ class Standardiser(eqx.Module):
 
     def x(self, x: Float[Array, "... d"]) -> Float[Array, "... d"]:
         """Inputs of the unit cube in standardised units."""
-        return (x - self.x_mean) / self.x_std
+        return (x - jnp.broadcast_to(self.x_mean, x.shape)) / jnp.broadcast_to(self.x_std, x.shape)
 
     def y(self, y: Float[Array, "..."]) -> Float[Array, "..."]:
         """Outputs in standardised units."""

@@ -13,8 +13,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from scipy.spatial import KDTree
-from scipy.stats import qmc
 
 from metaprior._precision import float64
 
@@ -51,6 +49,10 @@ def find_optima(tasks: Any, d: int) -> Optima:
 @cache
 def _cover(d: int) -> tuple[np.ndarray, np.ndarray]:
     """Points that fill the cube evenly, and the indices of the nearest neighbours of each."""
+    # Imported here: scipy.stats alone takes as long as JAX, and few users need an optimum.
+    from scipy.spatial import KDTree
+    from scipy.stats import qmc
+
     points = qmc.Sobol(d, scramble=False).random_base2(_LOG2_NUM_POINTS)
     _, nearest = KDTree(points).query(points, k=2 * d + 2)
     # The nearest point of all is the point itself.

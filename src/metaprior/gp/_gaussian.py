@@ -145,4 +145,4 @@ def sample(gaussian: Gaussian, num: int, *, key) -> Float[Array, "num n"]:
     """`num` independent joint samples."""
     factor = cholesky(gaussian.covariance)
     noise = jax.random.normal(key, (num, gaussian.mean.shape[0]), gaussian.mean.dtype)
-    return gaussian.mean + noise @ factor.T
+    return gaussian.mean[None, :] + noise @ factor.T

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from metaprior.gp._gaussian import Gaussian, mask_covariance
+from metaprior.gp._gaussian import LOG_2_PI, Gaussian, mask_covariance
 from metaprior.gp._linalg import cholesky, invert_factor, log_determinant
 from metaprior.gp._process import GaussianProcess
 
@@ -99,6 +99,5 @@ def condition(
     factor = cholesky(mask_covariance(observed.covariance, mask))
     inverse_factor = invert_factor(factor)
     whitened = inverse_factor @ jnp.where(mask, y - observed.mean, 0.0)
-    half_log_determinant = 0.5 * log_determinant(factor)
-    evidence = -0.5 * jnp.sum(whitened**2) - half_log_determinant
+    evidence = -0.5 * (jnp.sum(whitened**2) + log_determinant(factor) + jnp.sum(mask) * LOG_2_PI)
     return ConditionedProcess(process, embedded, mask, inverse_factor, whitened, evidence)

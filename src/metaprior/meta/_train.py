@@ -14,7 +14,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int, Key, PRNGKeyArray, PyTree
 
@@ -119,6 +118,8 @@ def _run(start, chunk, model, objective, schedule, num_steps, key, on_progress):
             require_finite(terms, f"The {name} term of the objective near step {first + count}")
         if on_progress is not None:
             on_progress(Progress(first + count, num_steps, histories[-1]))
+    # The terms are those before each step: the last step may still have gone astray.
+    require_finite(state.flat, "The trained model")
     names = histories[0] if histories else {}
     joined = {name: np.concatenate([h[name] for h in histories], axis=-1) for name in names}
     return Trained(_finish(model, state.flat, batched=chunk is _chunk_many), joined)
@@ -160,8 +161,11 @@ def _steps(
     return jax.lax.fori_loop(0, count, step, (state, history))
 
 
-def _optimiser(model: PyTree, schedule: Schedule) -> optax.GradientTransformation:
+def _optimiser(model: PyTree, schedule: Schedule):
     """AdamW that shrinks weight matrices only: biases and log-scales have no natural zero."""
+    # Loading a prior and using it needs no optimiser, and should not wait for its import.
+    import optax
+
     weights = jax.tree.map(
         lambda leaf: jnp.full(leaf.shape, float(leaf.ndim > 1)),
         eqx.filter(model, eqx.is_inexact_array),

@@ -18,14 +18,15 @@ OnProgress = Callable[[Progress], None]
 
 
 class Moments(NamedTuple):
-    """Mean and variance of the function at a point, and the variance of an observation's noise."""
+    """Mean and variance of the function at a point, and the variance of an observation's noise;
+    of many points where they were computed under `vmap`."""
 
-    mean: Float[Array, ""]
-    function_variance: Float[Array, ""]
-    noise_variance: Float[Array, ""]
+    mean: Float[Array, "*points"]
+    function_variance: Float[Array, "*points"]
+    noise_variance: Float[Array, "*points"]
 
     @property
-    def variance(self) -> Float[Array, ""]:
+    def variance(self) -> Float[Array, "*points"]:
         """Variance of an observation."""
         return self.function_variance + self.noise_variance
 

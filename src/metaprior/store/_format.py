@@ -41,10 +41,11 @@ def save_prior(prior: Prior, folder: str | Path) -> Path:
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():
         raise PriorFileError(f"Cannot save a prior to {folder}: it is a file; name a folder.")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / DESCRIPTION).is_file():
+    held = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    if held - {ARRAYS, DESCRIPTION, CARD} or (held and DESCRIPTION not in held):
         raise PriorFileError(
-            f"Cannot save a prior to {folder}: it holds other files and no prior; name an empty "
-            "or a new folder."
+            f"Cannot save a prior to {folder}: it holds files that are not a prior's; name an "
+            "empty or a new folder."
         )
     folder.parent.mkdir(parents=True, exist_ok=True)
     # Everything is written beside the target and moved there at the end, so that a full disk or
@@ -53,12 +54,16 @@ def save_prior(prior: Prior, folder: str | Path) -> Path:
     try:
         (staging / ARRAYS).write_bytes(save_tensors(_arrays(prior)))
         (staging / DESCRIPTION).write_text(json.dumps(_description(prior), indent=2) + "\n")
-        (staging / CARD).write_text(model_card(prior))
+        (staging / CARD).write_text(model_card(prior), encoding="utf-8")
         staging.chmod(0o755)
         if folder.is_dir():
             replaced = staging.with_name(staging.name + "-replaced")
             os.replace(folder, replaced)
-            os.replace(staging, folder)
+            try:
+                os.replace(staging, folder)
+            except OSError:
+                os.replace(replaced, folder)
+                raise
             shutil.rmtree(replaced)
         else:
             os.replace(staging, folder)
@@ -82,6 +87,7 @@ def load(folder: str | Path, *, space: Space | None = None) -> Prior:
         method = _method(description["method"])
         history_names = list(description["history"])
         trained_on = dict(description["trained_on"])
+        blank = method.blank_surrogate(saved_space.num_columns)
     except (KeyError, TypeError, ValueError) as error:
         raise PriorFileError(
             f"{folder / DESCRIPTION} is damaged ({type(error).__name__}: {error}); restore it from "
@@ -94,7 +100,7 @@ def load(folder: str | Path, *, space: Space | None = None) -> Prior:
         )
     tensors = _read_arrays(folder)
     history = {name: tensors.pop(f"history/{name}", np.zeros(0)) for name in history_names}
-    surrogate = _fill(method.blank_surrogate(saved_space.num_columns), tensors, folder)
+    surrogate = _fill(blank, tensors, folder)
     return Prior(saved_space, direction, method, surrogate, history, trained_on)
 
 
@@ -170,17 +176,22 @@ def _method(described: dict[str, Any]) -> AbstractMethod:
 
 
 def _fill(blank, tensors: dict[str, np.ndarray], folder: Path):
-    """`blank` with its arrays replaced by the saved ones of the same names and shapes."""
+    """`blank` with its arrays replaced by the saved ones of the same names, types and shapes."""
     leaves = _leaves(blank)
-    expected = {path: leaf.shape for path, leaf in leaves}
-    found = {path: tensor.shape for path, tensor in tensors.items()}
+    expected = {path: _form(leaf) for path, leaf in leaves}
+    found = {path: _form(tensor) for path, tensor in tensors.items()}
     if expected != found:
         wrong = sorted(p for p in expected.keys() | found.keys() if expected.get(p) != found.get(p))
         raise PriorFileError(
-            f"{folder / ARRAYS} does not fit {DESCRIPTION}: {wrong[0]} has shape "
-            f"{found.get(wrong[0])} where {expected.get(wrong[0])} was expected; restore both "
-            "files from one copy."
+            f"{folder / ARRAYS} does not fit {DESCRIPTION}: {wrong[0]} is "
+            f"{found.get(wrong[0], 'missing')} where {expected.get(wrong[0], 'nothing')} was "
+            "expected; restore both files from one copy."
         )
     arrays, static = eqx.partition(blank, eqx.is_array)
     ordered = [jax.numpy.asarray(tensors[path]) for path, _ in leaves]
     return eqx.combine(jax.tree.unflatten(jax.tree.structure(arrays), ordered), static)
+
+
+def _form(array) -> str:
+    """Type and shape of an array, as an error names them."""
+    return f"{np.dtype(array.dtype).name}{list(array.shape)}"

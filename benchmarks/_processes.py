@@ -1,0 +1,126 @@
+"""Measuring in other processes: one thread, one core, and nothing of one side inside the other.
+
+XLA and BLAS read their settings when they are loaded, so every measurement has a process of its
+own that is started with them. The two sides of a comparison live side by side and take turns, so
+that a disturbance of the machine meets both.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).parent.parent
+
+ONE_THREAD = {
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+    "JAX_PLATFORMS": "cpu",
+    # XLA warns about machine features whenever it reads the compilation cache.
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+}
+
+
+def stay_on_one_core() -> None:
+    """Keep this process, and all that it will start, on one core where the system allows it."""
+    if sys.platform == "linux":
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
+def environment(compilation_cache: str | None = None) -> dict[str, str]:
+    """The settings of a measured process; without a folder there is no compilation cache."""
+    # Settings of the caller's JAX, a cache above all, are not what is measured.
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
+    settings = inherited | ONE_THREAD
+    if compilation_cache is not None:
+        settings["JAX_COMPILATION_CACHE_DIR"] = compilation_cache
+        # By default JAX keeps only what took a second to compile.
+        settings["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+    return settings
+
+
+class Worker:
+    """A process that runs `benchmarks._worker`; a context, at whose end the process ends too."""
+
+    def __init__(
+        self, function: str, arguments: dict[str, Any], compilation_cache: str | None = None
+    ):
+        self._function = function
+        self._log = tempfile.TemporaryFile("w+")
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "benchmarks._worker", function, json.dumps(arguments)],
+            cwd=ROOT,
+            env=environment(compilation_cache),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+        )
+
+    def __enter__(self) -> "Worker":
+        self._read()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+        self._log.close()
+
+    def measure(self) -> Any:
+        """The answer to one repetition."""
+        assert self._process.stdin is not None
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+        return json.loads(self._read())
+
+    def _read(self) -> str:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            self._process.wait()
+            self._log.seek(0)
+            raise RuntimeError(f"{self._function} failed:\n{self._log.read()[-4000:]}")
+        return line
+
+
+def take_turns(
+    measures: Sequence[Callable[[], float]], repetitions: int
+) -> tuple[list[float], ...]:
+    """The answers of each of `measures`, repeated in turns."""
+    answers: tuple[list[float], ...] = tuple([] for _ in measures)
+    for _ in range(repetitions):
+        for measure, collected in zip(measures, answers, strict=True):
+            collected.append(measure())
+    return answers
+
+
+class Finished(NamedTuple):
+    """What a whole process took."""
+
+    seconds: float
+    peak_bytes: int
+
+
+def run_to_the_end(command: Sequence[str]) -> Finished:
+    """Run `command` from start to exit; an exit code other than 0 is an error."""
+    with tempfile.TemporaryFile("w+") as log:
+        start = time.perf_counter()
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environment(), stdout=log, stderr=subprocess.STDOUT
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            log.seek(0)
+            raise RuntimeError(f"{' '.join(command)} failed:\n{log.read()[-4000:]}")
+    # Linux counts in KiB, macOS in bytes.
+    unit = 1 if sys.platform == "darwin" else 1024
+    return Finished(seconds, usage.ru_maxrss * unit)

@@ -1,0 +1,241 @@
+"""The rows of the speed benchmark: what is measured, against what, and what it should be.
+
+Repeated timings are summarised by their minimum, since other work on the machine only ever adds to
+them, and the two sides are timed over windows of about the same length, since a short window is
+more easily undisturbed; whole processes are summarised by their median.
+"""
+
+import importlib.util
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks._processes import Worker, run_to_the_end, take_turns
+
+SMALL = {"num_tasks": 20, "run_length": 20, "input_dim": 2, "feature_dim": 6}
+LARGE = {"num_tasks": 30, "run_length": 100, "input_dim": 6, "feature_dim": 6}
+NUM_STEPS = 4000
+CONFIGURATIONS = 32
+ENOUGH = 1e-6  # shortfall of an acquisition value that counts as none
+
+
+class Effort(NamedTuple):
+    """How hard to measure.
+
+    - `cache`: a folder for compiled code, shared by all measurements that start after compilation.
+    """
+
+    quick: bool
+    cache: str
+
+
+class Row(NamedTuple):
+    """One line of the table; `ratio` is in the sense that `target` bounds."""
+
+    what: str
+    ours: str
+    reference: str
+    ratio: str
+    target: str
+    met: bool | None
+    measured: dict[str, float]
+    """The numbers behind the words, in seconds and bytes."""
+
+
+def faster(what: str, ours: float, reference: float, at_least: float) -> Row:
+    """A row that says how many times faster ours is."""
+    ratio = reference / ours
+    measured = {"ours": ours, "reference": reference, "ratio": ratio}
+    words = (_duration(ours), _duration(reference), f"{ratio:.3g}×", f"≥ {at_least:g}×")
+    return Row(what, *words, ratio >= at_least, measured)
+
+
+def dearer(what: str, ours: float, reference: float, at_most: float) -> Row:
+    """A row that says how many times more ours takes, where some more is allowed."""
+    ratio = ours / reference
+    measured = {"ours": ours, "reference": reference, "ratio": ratio}
+    words = (_duration(ours), _duration(reference), f"{ratio:.3g}×", f"≤ {at_most:g}×")
+    return Row(what, *words, ratio <= at_most, measured)
+
+
+def skipped(what: str, why: str) -> Row:
+    """A row that could not be measured."""
+    return Row(f"{what} (skipped: {why})", "–", "–", "–", "–", None, {})
+
+
+def step(effort: Effort) -> list[Row]:
+    """A meta-training step on few short runs, against GPyTorch."""
+    return [_step_against_gpytorch("training step, n=20, T=20, d=2", SMALL, 5, 40, effort)]
+
+
+def large_step(effort: Effort) -> list[Row]:
+    """A meta-training step on longer runs, against GPyTorch."""
+    return [_step_against_gpytorch("training step, n=30, T=100, d=6", LARGE, 1, 10, effort)]
+
+
+def many(effort: Effort) -> list[Row]:
+    """Many configurations at once, each against one alone."""
+    together = SMALL | {"chunks": 1, "configurations": CONFIGURATIONS}
+    with (
+        _training("our_step_of_many", together, effort) as ours,
+        _training("our_step", SMALL | {"chunks": CONFIGURATIONS}, effort) as alone,
+    ):
+        times = take_turns([ours.measure, alone.measure], 3 if effort.quick else 8)
+    what = f"training step, {CONFIGURATIONS} configurations at once, each (reference: alone)"
+    return [faster(what, min(times[0]), min(times[1]), 1)]
+
+
+def cold(effort: Effort) -> list[Row]:
+    """A whole training from the start of a process, against GPyTorch."""
+    reference_steps = 300 if effort.quick else 600
+    arguments = SMALL | {"num_steps": NUM_STEPS}
+
+    def ours(compilation_cache: str | None = None) -> float:
+        return _whole("our_whole_training", arguments, compilation_cache)[0]
+
+    def reference() -> float:
+        counted = SMALL | {"num_steps": reference_steps}
+        seconds, a_step = _whole("reference_whole_training", counted)
+        return seconds + (NUM_STEPS - reference_steps) * a_step
+
+    with tempfile.TemporaryDirectory() as cache:
+        ours(cache)
+        measures = [ours, lambda: ours(cache), reference]
+        uncached, cached, theirs = take_turns(measures, 1 if effort.quick else 3)
+    what = f"{NUM_STEPS} steps from a cold process"
+    against = statistics.median(theirs)
+    return [
+        faster(what, statistics.median(uncached), against, 4),
+        faster(f"{what}, compilation cache warm", statistics.median(cached), against, 15),
+    ]
+
+
+def ask(effort: Effort) -> list[Row]:
+    """One suggestion, against BoTorch's fit and maximisation."""
+    with (
+        _asking("our_ask", {}, effort) as ours,
+        _asking("reference_ask", {}, effort) as reference,
+    ):
+        times = take_turns([ours.measure, reference.measure], 5 if effort.quick else 15)
+    # Every repetition is another run, so no single one may stand for all of them.
+    ours_median, reference_median = (statistics.median(side) for side in times)
+    return [faster("one ask, t=50, d=6", ours_median, reference_median, 20)]
+
+
+def quality(effort: Effort) -> list[Row]:
+    """How good our maximum of an acquisition is: against BoTorch's, and against SciPy's."""
+    seeds = 4 if effort.quick else 12
+    with _asking("advantage_on_their_posterior", {}, effort) as worker:
+        gains = [worker.measure() for _ in range(seeds)]
+    starts = 16 if effort.quick else 64
+    with _asking("shortfall_on_our_posterior", {"num_starts": starts}, effort) as worker:
+        gains_on_ours = [-worker.measure() for _ in range(seeds // 2)]
+    return [
+        _gain("UCB of BoTorch's model at our maximum and at BoTorch's", gains),
+        _gain(f"UCB of our model at ask and at the best of {starts} L-BFGS-B", gains_on_ours),
+    ]
+
+
+def imports(effort: Effort) -> list[Row]:
+    """Importing the library, against importing JAX alone."""
+
+    def measure(module: str) -> Callable[[], float]:
+        return lambda: run_to_the_end([sys.executable, "-c", f"import {module}"]).seconds
+
+    measures = [measure("metaprior"), measure("jax")]
+    take_turns(measures, 1)  # the first import may write byte code, or read from a cold disk
+    ours, reference = take_turns(measures, 3 if effort.quick else 7)
+    medians = statistics.median(ours), statistics.median(reference)
+    return [dearer("import metaprior (reference: import jax)", *medians, 1.5)]
+
+
+def tasks(effort: Effort) -> list[Row]:
+    """A step must not cost more when there are more tasks to draw from."""
+    with (
+        _training("our_step", SMALL | {"num_tasks": 5000, "chunks": 5}, effort) as all_tasks,
+        _training("our_step", SMALL | {"chunks": 5}, effort) as few_tasks,
+    ):
+        times = take_turns([all_tasks.measure, few_tasks.measure], 5 if effort.quick else 15)
+    what = "training step, n=5000, T=20, d=2 (reference: n=20)"
+    return [dearer(what, min(times[0]), min(times[1]), 1.2)]
+
+
+def memory(effort: Effort) -> list[Row]:
+    """Peak memory of the demonstration."""
+    what = "peak memory of `metaprior demo`"
+    if effort.quick:
+        return [skipped(what, "not with --quick")]
+    package = importlib.util.find_spec("metaprior")
+    folders = package.submodule_search_locations if package else None
+    if not folders or not any(Path(folders[0]).glob("cli*")):
+        return [skipped(what, "this version has no such command")]
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "metaprior.cli", "demo", "--out", f"{folder}/demo"]
+        peak = run_to_the_end(command).peak_bytes
+    size = f"{peak / 2**20:.0f} MiB"
+    return [Row(what, size, "–", "–", "< 1 GiB", peak < 2**30, {"ours": float(peak)})]
+
+
+class Measurement(NamedTuple):
+    """A row, or a few that are measured together, by the name that the command line knows."""
+
+    rows: Callable[[Effort], list[Row]]
+    needs_torch: bool = False
+
+
+MEASUREMENTS = {
+    "step": Measurement(step, needs_torch=True),
+    "large-step": Measurement(large_step, needs_torch=True),
+    "many": Measurement(many),
+    "cold": Measurement(cold, needs_torch=True),
+    "ask": Measurement(ask, needs_torch=True),
+    "quality": Measurement(quality, needs_torch=True),
+    "import": Measurement(imports),
+    "tasks": Measurement(tasks),
+    "memory": Measurement(memory),
+}
+
+
+def _training(function: str, arguments: dict[str, Any], effort: Effort) -> Worker:
+    return Worker(f"benchmarks._training:{function}", arguments, effort.cache)
+
+
+def _asking(function: str, arguments: dict[str, Any], effort: Effort) -> Worker:
+    return Worker(f"benchmarks._asking:{function}", arguments, effort.cache)
+
+
+def _step_against_gpytorch(
+    what: str, problem: dict[str, int], chunks: int, target: float, effort: Effort
+) -> Row:
+    with (
+        _training("our_step", problem | {"chunks": chunks}, effort) as ours,
+        _training("reference_step", problem | {"num_steps": 10}, effort) as reference,
+    ):
+        times = take_turns([ours.measure, reference.measure], 5 if effort.quick else 15)
+    return faster(what, min(times[0]), min(times[1]), target)
+
+
+def _whole(
+    function: str, arguments: dict[str, int], compilation_cache: str | None = None
+) -> tuple[float, float]:
+    """Seconds from the start of a process to its answer, and that answer."""
+    start = time.perf_counter()
+    with Worker(f"benchmarks._training:{function}", arguments, compilation_cache) as worker:
+        answer = worker.measure()
+        return time.perf_counter() - start, answer
+
+
+def _gain(what: str, gains: list[float]) -> Row:
+    """A row of differences, ours minus the reference, of which the worst counts."""
+    worst = min(gains)
+    measured = {"worst": worst, "best": max(gains), "runs": float(len(gains))}
+    label = f"{what}: worst difference of {len(gains)} runs, in deviations of y"
+    return Row(label, f"{worst:+.0e}", "–", "–", f"≥ −{ENOUGH:g}", worst >= -ENOUGH, measured)
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"

@@ -1,0 +1,123 @@
+"""The `metaprior` command: its options, and the one place where errors become sentences.
+
+Commands import what they need when they run, so that `--help` does not wait for it.
+"""
+
+import importlib.util
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+INTERRUPTED = 130
+BAD_INPUT = 2
+
+
+class Commands(TyperGroup):
+    """All commands; whatever the library raises leaves as one sentence and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise  # the reader of a pipe went away, which is no error of ours
+        except (ValueError, OSError, FloatingPointError) as error:
+            typer.echo(f"Error: {_sentence(error)}", err=True)
+            raise typer.Exit(BAD_INPUT) from None
+        except KeyboardInterrupt:
+            raise typer.Exit(INTERRUPTED) from None
+
+
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def main() -> None:
+    """The console script."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    app(prog_name="metaprior")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from metaprior import __version__
+
+        typer.echo(f"metaprior {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _top(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Learn a reliable prior over functions from past optimisation runs, and find the next
+    optimum in far fewer evaluations."""
+
+
+@app.command()
+def demo(
+    out: Annotated[
+        Path, typer.Option(help="Folder for the picture, the numbers and the learned prior.")
+    ] = Path("demo"),
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of all randomness.")] = 0,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Tiny sizes: shows that it works, not how well.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the numbers as JSON instead of tables.")
+    ] = False,
+) -> None:
+    """Learn a prior from past runs and race it against a plain GP: a minute, a table, a picture."""
+    _require_matplotlib()
+    _prepare_jax()
+    from metaprior.cli._demo import run_demo
+
+    run_demo(out, seed=seed, quick=quick, as_json=as_json)
+
+
+def _require_matplotlib() -> None:
+    if importlib.util.find_spec("matplotlib") is None:
+        raise ValueError(
+            "The demo draws with matplotlib, which is not installed; install it with "
+            "`pip install 'metaprior[plots]'`."
+        )
+
+
+def _prepare_jax() -> None:
+    """Keep compiled code between commands, and the log of the compiler off the screen.
+
+    Most of a short command is compilation, and it is the same every time. What the user has set
+    in the environment stands.
+    """
+    import jax
+
+    if "JAX_LOGGING_LEVEL" not in os.environ:
+        # Code loaded from the cache is announced by pages of harmless "errors".
+        jax.config.update("jax_logging_level", "CRITICAL")
+    if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+        caches = os.environ.get("XDG_CACHE_HOME")
+        folder = (Path(caches) if caches else Path.home() / ".cache") / "metaprior"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            return  # a home that cannot be written to costs time, nothing else
+        jax.config.update("jax_compilation_cache_dir", str(folder))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+
+
+def _sentence(error: Exception) -> str:
+    """What went wrong, without the jargon of the operating system's errors."""
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror}."
+    return str(error)

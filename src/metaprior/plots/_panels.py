@@ -1,0 +1,157 @@
+"""The panels that figures are made of: each draws one record, or a list of them, into axes.
+
+Nothing here knows a method: records carry names, and the caller gives each name its colour.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.ticker import PercentFormatter
+
+Colours = Mapping[str, str]
+
+INK = "#222222"
+FAINT = "#8c8c8c"
+DASHED = (0, (3, 1.5))
+# Half the width of a central 95 % interval of a Gaussian, in standard deviations.
+HALF_WIDTH_95 = 1.959963984540054
+# Regret below this is zero to the eye, and zero has no place on a logarithmic axis.
+SMALLEST_REGRET = 1e-6
+
+
+class PastRuns(NamedTuple):
+    """Functions of a 1-d family on a grid, and all queries that past runs made."""
+
+    x: Float[np.ndarray, " grid"]
+    functions: Float[np.ndarray, "n grid"]
+    query_x: Float[np.ndarray, " q"]
+    query_y: Float[np.ndarray, " q"]
+
+
+class Belief(NamedTuple):
+    """A prediction of a 1-d function on a grid, the function, and what was observed of it."""
+
+    x: Float[np.ndarray, " grid"]
+    mean: Float[np.ndarray, " grid"]
+    std: Float[np.ndarray, " grid"]
+    truth: Float[np.ndarray, " grid"]
+    observed_x: Float[np.ndarray, " m"]
+    observed_y: Float[np.ndarray, " m"]
+
+
+class CoverageCurve(NamedTuple):
+    """How often the intervals of each level held the truth, given some number of points."""
+
+    name: str
+    num_observed: int
+    levels: Float[np.ndarray, " levels"]
+    covered: Float[np.ndarray, " levels"]
+
+
+class RegretCurves(NamedTuple):
+    """Simple regret after each query, of one policy on several tasks."""
+
+    name: str
+    regret: Float[np.ndarray, "tasks queries"]
+
+
+class Landscape(NamedTuple):
+    """A function of two variables on a grid, its point of interest, and queries by name."""
+
+    x1: Float[np.ndarray, " columns"]
+    x2: Float[np.ndarray, " rows"]
+    value: Float[np.ndarray, "rows columns"]
+    best: Float[np.ndarray, " 2"]
+    queries: Mapping[str, Float[np.ndarray, "q 2"]]
+
+
+def draw_past_runs(ax: Axes, past: PastRuns) -> None:
+    """Functions as thin lines, queries as dots."""
+    ax.plot(past.x, past.functions.T, color=FAINT, linewidth=0.9)
+    ax.plot(past.query_x, past.query_y, "o", color=INK, markersize=4, mec="white", mew=0.4)
+    ax.set_xlim(past.x[0], past.x[-1])
+    ax.locator_params(nbins=5)
+    ax.set(xlabel="x", ylabel="f(x)")
+
+
+def draw_belief(ax: Axes, belief: Belief, colour: str) -> None:
+    """Mean, 95 % band, the true function and the observations."""
+    half_width = HALF_WIDTH_95 * belief.std
+    lower, upper = belief.mean - half_width, belief.mean + half_width
+    ax.fill_between(
+        belief.x, lower, upper, color=colour, alpha=0.22, linewidth=0, label="95 % band"
+    )
+    ax.plot(belief.x, belief.mean, color=colour, linewidth=2.0, label="mean")
+    ax.plot(belief.x, belief.truth, color=INK, linewidth=1.3, linestyle=DASHED, label="truth")
+    if len(belief.observed_x):
+        ax.plot(belief.observed_x, belief.observed_y, "o", color=INK, markersize=6, zorder=5)
+    ax.set_xlim(belief.x[0], belief.x[-1])
+    ax.locator_params(nbins=5)
+
+
+def draw_coverage(ax: Axes, curves: Sequence[CoverageCurve], colours: Colours) -> None:
+    """Coverage against confidence level; calibrated predictions lie on the diagonal.
+
+    The line from the most observations is solid, the others are dashed.
+    """
+    ax.plot([0, 1], [0, 1], color=FAINT, linewidth=1.2, zorder=0)
+    most = max(curve.num_observed for curve in curves)
+    for curve in curves:
+        plural = "" if curve.num_observed == 1 else "s"
+        ax.plot(
+            curve.levels,
+            curve.covered,
+            color=colours[curve.name],
+            linewidth=2.2,
+            linestyle="-" if curve.num_observed == most else DASHED,
+            label=f"{curve.name}, {curve.num_observed} point{plural}",
+        )
+    ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="confidence level", ylabel="truth inside the band")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
+    ax.text(0.04, 0.96, "too cautious", color=FAINT, style="italic", va="top")
+    ax.text(0.96, 0.42, "over-confident", color=FAINT, style="italic", ha="right")
+    ax.legend(loc="lower right", frameon=False, handlelength=2.2, borderaxespad=0.2)
+
+
+def draw_regret(ax: Axes, curves: Sequence[RegretCurves], colours: Colours) -> None:
+    """Median over the tasks on a logarithmic axis, with the middle half of them as a band."""
+    for curve in curves:
+        regret = np.maximum(curve.regret, SMALLEST_REGRET)
+        t = np.arange(1, regret.shape[1] + 1)
+        low, middle, high = np.quantile(regret, [0.25, 0.5, 0.75], axis=0)
+        colour = colours[curve.name]
+        ax.fill_between(t, low, high, color=colour, alpha=0.18, linewidth=0, step="post")
+        ax.step(t, middle, where="post", color=colour, linewidth=2.2, label=curve.name)
+    ax.set_yscale("log")
+    ax.set_xlim(1, max(curve.regret.shape[1] for curve in curves))
+    ax.set(xlabel="queries", ylabel="simple regret: median, middle half")
+    ax.legend(loc="best", frameon=False)
+
+
+def draw_landscape(ax: Axes, landscape: Landscape, colours: Colours) -> None:
+    """The function in shades of grey, the best point as a star, queries numbered in order."""
+    # Equal areas in equal shades: a few extreme values would take all of them otherwise.
+    levels = np.unique(np.quantile(landscape.value, np.linspace(0.0, 1.0, 13)))
+    shades = [str(shade) for shade in np.linspace(0.6, 1.0, max(len(levels) - 1, 1))]
+    ax.contourf(landscape.x1, landscape.x2, landscape.value, levels=levels, colors=shades)
+    for layer, (name, points) in enumerate(landscape.queries.items(), start=4):
+        for number, point in enumerate(points, start=1):
+            ax.text(
+                point[0],
+                point[1],
+                str(number),
+                color="white",
+                fontsize=9,
+                ha="center",
+                va="center",
+                zorder=layer,
+                bbox={"boxstyle": "circle,pad=0.2", "fc": colours[name], "ec": "white", "lw": 0.8},
+            )
+    ax.plot(*landscape.best, "*", color="#F0E442", mec=INK, markersize=18, clip_on=False, zorder=9)
+    ax.locator_params(nbins=5)
+    ax.set_xlim(landscape.x1[0], landscape.x1[-1])
+    ax.set_ylim(landscape.x2[0], landscape.x2[-1])

@@ -1,0 +1,149 @@
+"""Scores against numerical integration, hand arithmetic and direct sampling."""
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.spatial.distance import cdist
+
+from metaprior.bo import LogExpectedImprovement, ThompsonSampling, UpperConfidenceBound
+from metaprior.bo._acquisition import log_standard_improvement
+from metaprior.data import empty_run, run_of
+from metaprior.methods import AbstractPosterior, Moments, VanillaGP
+
+KEY = jr.key(0)
+jitted = jax.jit(log_standard_improvement)
+slope = jax.jit(jax.grad(log_standard_improvement))
+
+
+def improvement_integral(u, power):
+    r"""$\int_0^\infty t^p e^{u t - t^2 / 2} dt$; with $p = 1$ and times $\varphi(u)$, it is $h$.
+
+    From $h(u) = \int (z + u)_+ \varphi(z) dz$ with $z = t - u$. The integrand is scaled by its
+    largest value's logarithm, here that at `peak`, so that nothing underflows.
+    """
+    peak = (u + np.sqrt(u**2 + 4 * power)) / 2
+    top = power * np.log(peak) + u * peak - peak**2 / 2
+
+    def scaled(t):
+        return np.exp(power * np.log(t) + u * t - t**2 / 2 - top) if t > 0 else 0.0
+
+    # The integrand has the width of the peak, or of a standard normal where that is smaller.
+    width = min(peak, 1.0) if u < 0 else 1.0
+    low, high = max(0.0, peak - 12 * width), peak + 60 * width
+    value, _ = quad(scaled, low, high, points=[peak], epsabs=0, epsrel=1e-12, limit=200)
+    return top + np.log(value)
+
+
+def exact_log_improvement(u):
+    return scipy.stats.norm.logpdf(u) + improvement_integral(u, 1)
+
+
+@pytest.mark.parametrize("u", [-200.0, -40.0, -30.001, -29.999, -15.0, -3.0, -0.5, 0.0, 2.0, 9.0])
+def test_log_improvement_matches_the_integral(u):
+    np.testing.assert_allclose(jitted(u), exact_log_improvement(u), rtol=1e-9, atol=1e-9)
+    # d ln h / du = -u + int t^2 e^{..} / int t e^{..}
+    exact_slope = -u + np.exp(improvement_integral(u, 2) - improvement_integral(u, 1))
+    np.testing.assert_allclose(slope(u), exact_slope, rtol=1e-7)
+
+
+def test_the_plain_formula_fails_where_ours_holds():
+    """Negative control: without the series there is nothing left of it in the far tail."""
+    u = -40.0
+    plain = scipy.stats.norm.pdf(u) + u * scipy.stats.norm.cdf(u)
+    assert plain <= 0 or abs(np.log(plain) - exact_log_improvement(u)) > 1e-3
+    assert np.isfinite(jitted(u)) and np.isfinite(slope(u))
+
+
+@settings(deadline=None, max_examples=100)
+@given(u=st.floats(-1e4, 30.0), gap=st.floats(1e-3, 10.0))
+def test_log_improvement_grows_with_u(u, gap):
+    assert jitted(u + gap) > jitted(u)
+    assert np.isfinite(slope(u)) and slope(u) > 0
+
+
+class Line(AbstractPosterior):
+    """Mean $3 x_0$, everywhere the same variances: numbers to work with by hand."""
+
+    def moments(self, x):
+        return Moments(3.0 * x[0], jnp.asarray(0.25), jnp.asarray(2.0))
+
+    def log_density(self, x, y):
+        raise NotImplementedError
+
+    def cdf(self, x, y):
+        raise NotImplementedError
+
+    def sample(self, x, num, *, key):
+        raise NotImplementedError
+
+    def path(self, anchors, *, key):
+        raise NotImplementedError
+
+
+ANCHORS = jnp.array([[0.1], [0.4], [0.2]])
+RUN = run_of(np.array([[0.3], [0.6], [0.9]]), np.array([0.4, 1.5, -2.0]))
+
+
+def test_upper_confidence_bound_by_hand():
+    """At x = 0.5: mean 1.5, variance of an observation 0.25 + 2 = 2.25, so 1.5 + 4 * 1.5."""
+    score = UpperConfidenceBound(beta=4.0).score(Line(), RUN, ANCHORS, key=KEY)
+    assert score(jnp.array([0.5])) == pytest.approx(7.5, rel=1e-12)
+
+
+@pytest.mark.parametrize("run, best", [(RUN, 1.5), (empty_run(4, 1), 1.2)])
+def test_expected_improvement_by_integration(run, best):
+    """Over the best observation, or the best mean at the anchors, 3 * 0.4; without the noise."""
+    score = LogExpectedImprovement().score(Line(), run, ANCHORS, key=KEY)
+    for x in (0.1, 0.5, 1.0):
+        posterior = scipy.stats.norm(3.0 * x, 0.5)
+        expected, _ = quad(lambda f, p=posterior: (f - best) * p.pdf(f), best, best + 10)
+        assert np.exp(score(jnp.array([x]))) == pytest.approx(expected, rel=1e-6)
+
+
+def test_expected_improvement_has_a_slope_where_there_is_no_hope():
+    run = run_of(np.array([[0.3]]), np.array([30.0]))
+    score = LogExpectedImprovement().score(Line(), run, ANCHORS, key=KEY)
+    value, gradient = jax.value_and_grad(score)(jnp.array([0.5]))
+    assert np.isfinite(value) and np.isfinite(gradient).all() and gradient[0] > 0
+
+
+def test_thompson_sampling_draws_the_argmax_of_a_joint_sample():
+    """Counts of the best of five candidates, against as many joint samples drawn by NumPy from a
+    posterior worked out with plain linear algebra: chi-square at level 1e-3. Drawing every
+    candidate by itself, as a sampler that ignored correlations would, must be rejected."""
+    num = 4000
+    x, y = np.array([[0.1], [0.35], [0.8]]), np.array([0.3, 0.9, -0.4])
+    candidates = np.array([[0.0], [0.45], [0.5], [0.55], [1.0]])
+    method = VanillaGP(lengthscale=0.8, noise_variance=1e-2)
+    posterior = method.from_scratch(1).condition(run_of(x, y))
+
+    def best(key):
+        path = ThompsonSampling().score(posterior, RUN, jnp.asarray(candidates), key=key)
+        return jnp.argmax(jax.vmap(path)(jnp.asarray(candidates)))
+
+    ours = np.bincount(jax.jit(jax.vmap(best))(jr.split(jr.key(1), num)), minlength=5)
+
+    def kernel(a, b):
+        return np.exp(-0.5 * cdist(a, b, "sqeuclidean") * 12.0 / 0.8**2)
+
+    weights = np.linalg.solve(kernel(x, x) + 1e-2 * np.eye(3), kernel(x, candidates))
+    mean = y.mean() + y.std() * (weights.T @ ((y - y.mean()) / y.std()))
+    cov = y.var() * (kernel(candidates, candidates) - kernel(candidates, x) @ weights)
+    rng = np.random.default_rng(0)
+    joint = rng.multivariate_normal(mean, cov, num, method="svd")
+    direct = np.bincount(np.argmax(joint, axis=1), minlength=5)
+    alone = mean + np.sqrt(np.diag(cov)) * rng.normal(size=(num, 5))
+    independent = np.bincount(np.argmax(alone, axis=1), minlength=5)
+
+    def p_value(a, b):
+        table = np.array([a, b])
+        return scipy.stats.chi2_contingency(table[:, table.sum(axis=0) > 10]).pvalue
+
+    assert p_value(ours, direct) > 1e-3
+    assert p_value(independent, direct) < 1e-6

@@ -1,0 +1,91 @@
+"""The loop: every query is evaluated once, observed with noise, and seen by the next one."""
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+from metaprior.bo import (
+    AbstractPolicy,
+    RandomSearch,
+    SurrogatePolicy,
+    UpperConfidenceBound,
+    optimise,
+)
+from metaprior.data import Real, Space
+from metaprior.methods import AbstractPosterior, AbstractSurrogate, Moments
+
+SPACE = Space(x=Real(0.0, 1.0))
+
+
+def problem(x):
+    return -((x[0] - 0.37) ** 2)
+
+
+class Halving(AbstractPolicy):
+    """Queries half of the sum of all observations so far, and 0.8 first: easy to follow."""
+
+    space: Space = SPACE
+
+    def suggest(self, run, *, key):
+        total = jnp.sum(jnp.where(run.mask, run.y, 0.0))
+        return jnp.where(run.length == 0, 0.8, 0.5 * total)[None]
+
+
+def test_each_query_sees_all_observations_before_it():
+    """y = x: queries 0.8, 0.8 / 2, (0.8 + 0.4) / 2, (0.8 + 0.4 + 0.6) / 2."""
+    trace = jax.jit(lambda key: optimise(lambda x: x[0], Halving(), 4, key=key))(jr.key(0))
+    np.testing.assert_allclose(trace.run.x[:, 0], [0.8, 0.4, 0.6, 0.9], rtol=1e-12)
+    np.testing.assert_array_equal(trace.run.y, trace.values)
+    assert trace.run.length == 4
+    assert np.isnan(trace.values_at_predicted_best).all()
+
+
+def test_noise_is_added_to_what_is_observed_only():
+    policy = RandomSearch(space=SPACE)
+    trace = jax.jit(lambda key: optimise(problem, policy, 500, key=key, noise_std=0.3))(jr.key(0))
+    np.testing.assert_allclose(trace.values, jax.vmap(problem)(trace.run.x), rtol=1e-12)
+    noise = np.asarray(trace.run.y - trace.values)
+    # Four standard errors of a standard deviation from 500 draws: 4 * 0.3 / sqrt(1000).
+    assert abs(noise.std() - 0.3) < 0.04
+    assert abs(noise.mean()) < 4 * 0.3 / np.sqrt(500)
+    other = jax.jit(lambda key: optimise(problem, policy, 500, key=key))(jr.key(1))
+    assert not np.array_equal(other.run.x, trace.run.x)
+
+
+class Knowing(AbstractSurrogate):
+    """Expects the function itself, and is unsure in proportion to x."""
+
+    def condition(self, run):
+        return KnowingPosterior()
+
+
+class KnowingPosterior(AbstractPosterior):
+    def moments(self, x):
+        return Moments(problem(x), (0.1 * x[0]) ** 2, jnp.asarray(0.0))
+
+    def log_density(self, x, y):
+        raise NotImplementedError
+
+    def cdf(self, x, y):
+        raise NotImplementedError
+
+    def sample(self, x, num, *, key):
+        raise NotImplementedError
+
+    def path(self, anchors, *, key):
+        raise NotImplementedError
+
+
+def test_inference_asks_for_the_best_mean_and_queries_for_the_best_bound():
+    """The mean is largest at 0.37; the bound -(x - 0.37)^2 + 2 * 0.1 x at 0.37 + 0.1."""
+    policy = SurrogatePolicy(
+        surrogate=Knowing(), acquisition=UpperConfidenceBound(2.0), space=SPACE
+    )
+    run = jax.jit(lambda key: optimise(problem, policy, 3, key=key, infer=True))
+    trace = run(jr.key(0))
+    np.testing.assert_allclose(trace.values_at_predicted_best, 0.0, atol=1e-10)
+    np.testing.assert_allclose(trace.run.x[:, 0], 0.47, atol=1e-5)
+    np.testing.assert_allclose(trace.values, -0.01, atol=1e-5)
+    again = run(jr.key(0))
+    np.testing.assert_array_equal(trace.run.x, again.run.x)

@@ -1,0 +1,274 @@
+"""Ask and tell: what people rely on, whatever the model underneath."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.stats
+
+import metaprior as mp
+from metaprior.bo import (
+    AbstractAcquisition,
+    LogExpectedImprovement,
+    Search,
+    ThompsonSampling,
+    UpperConfidenceBound,
+)
+from metaprior.methods import AbstractPosterior, AbstractSurrogate, Moments, VanillaGP
+
+SEARCH = Search(num_global=128, num_local=32, num_starts=4, num_steps=6)
+SPACE = mp.Space(x=mp.Real(-5.0, 5.0))
+
+
+def value_at(point):
+    return float(3.0 - (point["x"] - 1.2) ** 2)
+
+
+@pytest.fixture(scope="module")
+def line_tasks():
+    rng = np.random.default_rng(0)
+    points = [[{"x": float(x)} for x in rng.uniform(-5, 5, 6)] for _ in range(3)]
+    return mp.Tasks.from_runs([(p, [value_at(q) for q in p]) for p in points], space=SPACE)
+
+
+@pytest.fixture(scope="module")
+def prior(line_tasks):
+    return mp.learn(line_tasks, method=VanillaGP(lengthscale=0.5))
+
+
+def play(optimizer, num_queries):
+    """The optimiser's queries when each is answered before the next."""
+    points = []
+    for _ in range(num_queries):
+        points.append(optimizer.ask())
+        optimizer.tell(points[-1], value_at(points[-1]))
+    return points
+
+
+class SteepPosterior(AbstractPosterior):
+    """Sure that more of everything is better, whatever was observed."""
+
+    def moments(self, x):
+        return Moments(100.0 * jnp.sum(x), jnp.asarray(0.01), jnp.asarray(0.01))
+
+    def log_density(self, x, y):
+        raise NotImplementedError
+
+    def cdf(self, x, y):
+        raise NotImplementedError
+
+    def sample(self, x, num, *, key):
+        raise NotImplementedError
+
+    def path(self, anchors, *, key):
+        raise NotImplementedError
+
+
+class SteepSurrogate(AbstractSurrogate):
+    def condition(self, run):
+        return SteepPosterior()
+
+
+def steep(space):
+    """An optimiser whose acquisition is always largest in the same corner."""
+    return mp.Optimizer(mp.Prior(space, "maximize", VanillaGP(), SteepSurrogate()), search=SEARCH)
+
+
+def test_starts_without_data_and_finds_the_top(prior):
+    optimizer = mp.Optimizer(prior, search=SEARCH, seed=0)
+    assert optimizer.best is None and optimizer.observations == [] and optimizer.pending == []
+    points = play(optimizer, 12)
+    assert all(-5 <= point["x"] <= 5 for point in points)
+    best = optimizer.best
+    assert best is not None and best.value == max(map(value_at, points))
+    assert best.value > 3.0 - 1e-2
+    assert best.value == pytest.approx(value_at(best.x))
+    told = optimizer.observations
+    np.testing.assert_allclose([x["x"] for x, _ in told], [p["x"] for p in points], rtol=1e-12)
+    assert [value for _, value in told] == [value_at(p) for p in points]
+
+
+def test_the_same_seed_asks_the_same_questions(prior):
+    first, second = (play(mp.Optimizer(prior, search=SEARCH, seed=0), 4) for _ in range(2))
+    assert first == second
+    rows = np.linspace(-5, 5, 41)[:, None]
+    drawn, again, other = (
+        play(mp.Optimizer(prior, candidates=rows, acquisition=ThompsonSampling(), seed=seed), 5)
+        for seed in (0, 0, 1)
+    )
+    assert drawn == again
+    assert drawn != other
+
+
+def test_a_batch_is_spread_out(prior):
+    """Queries under way count as answered: the next ones go elsewhere."""
+    optimizer = mp.Optimizer(prior, search=SEARCH, seed=0)
+    optimizer.tell({"x": -4.0}, value_at({"x": -4.0}))
+    batch = optimizer.ask(3)
+    assert optimizer.pending == batch
+    x = sorted(point["x"] for point in batch)
+    assert min(np.diff(x)) > 0.05
+    optimizer.tell(batch[1], 0.5)
+    assert optimizer.pending == [batch[0], batch[2]]
+
+
+def test_pending_queries_change_the_next_one_and_told_ones_replace_them(prior):
+    alone, busy = (mp.Optimizer(prior, search=SEARCH, seed=0) for _ in range(2))
+    first = busy.ask()
+    assert alone.ask() == first
+    alone.tell(first, 2.0)
+    assert alone.ask() != busy.ask()  # knowing the answer is not the same as waiting for it
+
+
+@pytest.mark.parametrize("failure", [None, float("nan"), np.float64("nan")])
+def test_failures_are_survived_and_not_asked_again(prior, failure):
+    optimizer = mp.Optimizer(prior, search=SEARCH, seed=0)
+    failed = optimizer.ask()
+    optimizer.tell(failed, failure)
+    assert optimizer.best is None and optimizer.observations == [] and optimizer.pending == []
+    optimizer.tell({"x": -4.9}, -1.0)
+    for _ in range(4):
+        point = optimizer.ask()
+        assert abs(point["x"] - failed["x"]) > 1e-3
+        optimizer.tell(point, value_at(point))
+    assert len(optimizer.observations) == 5
+
+
+def test_no_question_twice_even_where_the_model_insists():
+    """The acquisition is largest at x = 5 however often it is asked, told or not."""
+    optimizer = steep(SPACE)
+    first = optimizer.ask()
+    assert first == {"x": 5.0}
+    optimizer.tell(first, None)
+    others = optimizer.ask(3)
+    asked = [first, *others]
+    assert len({point["x"] for point in asked}) == 4
+    assert min(point["x"] for point in asked) > 4.0  # still where the model hopes for most
+
+
+def test_a_small_discrete_space_is_used_up_before_anything_repeats():
+    space = mp.Space(k=mp.Integer(1, 3), c=mp.Categorical(["a", "b"]))
+    optimizer = steep(space)
+    batch = optimizer.ask(6)
+    assert len({tuple(point.values()) for point in batch}) == 6
+    # Nothing is left that is neither under way nor failed: asking again is all one can do.
+    assert optimizer.ask() in batch
+
+
+def test_points_nobody_asked_for_count(prior):
+    optimizer = mp.Optimizer(prior, search=SEARCH, seed=0)
+    optimizer.tell({"x": 1.2}, 3.0)
+    optimizer.tell({"x": -2.0}, value_at({"x": -2.0}))
+    assert optimizer.best is not None
+    assert optimizer.best.x["x"] == pytest.approx(1.2) and optimizer.best.value == 3.0
+    assert optimizer.pending == []
+    optimizer.tell({"x": 1.2}, 2.9)  # a second look at the same point
+    assert [value for _, value in optimizer.observations] == [3.0, value_at({"x": -2.0}), 2.9]
+    assert -5 <= optimizer.ask()["x"] <= 5
+
+
+def test_candidates_are_asked_once_each_and_nothing_else(prior):
+    rows = [{"x": x} for x in (-3.0, 0.5, 1.0, 4.0, 1.0)]  # one of them twice
+    optimizer = mp.Optimizer(prior, candidates=rows, seed=0)
+    asked = [optimizer.ask()]
+    optimizer.tell(asked[0], None)
+    optimizer.tell({"x": 0.5}, 2.0)  # told unasked: used up too
+    asked += optimizer.ask(2)
+    used = sorted(point["x"] for point in asked + [{"x": 0.5}])
+    assert used == pytest.approx([-3.0, 0.5, 1.0, 4.0])
+    with pytest.raises(ValueError, match=r"^All 5 candidates have been asked; [^.]*\.$"):
+        optimizer.ask()
+
+
+def test_candidates_are_ranked_by_the_acquisition(prior):
+    x = np.linspace(-5, 5, 41)
+    mean, std = prior.condition([[0.0], [3.0]], [1.56, -0.24]).predict(x[:, None])
+    _, function_std = prior.condition([[0.0], [3.0]], [1.56, -0.24]).predict(
+        x[:, None], noiseless=True
+    )
+    u = (mean - 1.56) / function_std
+    improvement = function_std * (scipy.stats.norm.pdf(u) + u * scipy.stats.norm.cdf(u))
+    for acquisition, scores in (
+        (UpperConfidenceBound(0.5), mean + 0.5 * std),
+        (LogExpectedImprovement(), improvement),
+    ):
+        optimizer = mp.Optimizer(prior, candidates=x[:, None], acquisition=acquisition)
+        optimizer.tell({"x": 0.0}, 1.56)
+        optimizer.tell({"x": 3.0}, -0.24)
+        scores[[20, 32]] = -np.inf  # told already
+        assert optimizer.ask()["x"] == pytest.approx(x[np.argmax(scores)])
+
+
+def test_minimising(hill_space, hill_runs, quick_fpacoh, hill_prior):
+    """A prior learned from valleys: suggestions go low at once, and the best is the smallest."""
+    valleys = mp.Tasks.from_runs(
+        [(points, -values) for points, values in hill_runs],
+        space=hill_space,
+        direction="minimize",
+    )
+    prior = mp.learn(valleys, method=quick_fpacoh, seed=0)
+    optimizer = mp.Optimizer(prior, search=SEARCH, seed=0)
+
+    def valley(point):
+        return ((point["x"] - 0.3) / 0.8) ** 2 + ((point["z"] - 6.0) / 4.0) ** 2 - 2.0
+
+    values = []
+    for _ in range(6):
+        point = optimizer.ask()
+        values.append(valley(point))
+        optimizer.tell(point, values[-1])
+    rng = np.random.default_rng(0)
+    random = [valley({"x": rng.uniform(-1, 1), "z": rng.uniform(0, 10)}) for _ in range(1000)]
+    assert optimizer.best is not None and optimizer.best.value == min(values)
+    assert min(values) < np.quantile(random, 0.02)
+    assert np.mean(values) < np.mean(random)
+    # The mirror image of maximising the hills, question by question.
+    mirror = mp.Optimizer(hill_prior, search=SEARCH, seed=0)
+    assert mirror.ask() == optimizer.observations[0][0]
+
+
+class CountingBound(AbstractAcquisition):
+    """Counts how often Python runs through it: once for each compilation of the query."""
+
+    traces = []
+
+    def score(self, posterior, run, anchors, *, key):
+        self.traces.append(run.y.shape[0])
+        return UpperConfidenceBound().score(posterior, run, anchors, key=key)
+
+
+def test_a_run_compiles_again_only_when_its_buffer_doubles(prior):
+    CountingBound.traces.clear()
+    for seed in (0, 1):  # the second run finds everything compiled
+        optimizer = mp.Optimizer(prior, search=SEARCH, acquisition=CountingBound(), seed=seed)
+        play(optimizer, 40)
+        assert CountingBound.traces == [16, 32, 64]
+
+
+def one_sentence(error, *words):
+    text = str(error.value)
+    assert all(word in text for word in words), text
+    assert text.endswith(".") and "\n" not in text, text
+
+
+def test_bad_input_is_named_in_one_sentence(prior):
+    optimizer = mp.Optimizer(prior, search=SEARCH)
+    for n in (0, -2):
+        with pytest.raises(ValueError) as error:
+            optimizer.ask(n)
+        one_sentence(error, str(n), "at least 1")
+    with pytest.raises(ValueError) as error:
+        optimizer.tell({"x": 0.0}, float("inf"))
+    one_sentence(error, "inf", "None for a failure")
+    with pytest.raises(ValueError) as error:
+        optimizer.tell({"x": 7.0}, 1.0)
+    one_sentence(error, "'x'", "7.0", "[-5.0, 5.0]")
+    with pytest.raises(ValueError) as error:
+        optimizer.tell({"y": 0.0}, 1.0)
+    one_sentence(error, "'x'", "'y'")
+    with pytest.raises(ValueError) as error:
+        mp.Optimizer(prior, candidates=[])
+    one_sentence(error, "candidates", "at least one")
+    with pytest.raises(ValueError) as error:
+        mp.Optimizer(prior, candidates=[{"x": 0.0}, {"x": 9.0}])
+    one_sentence(error, "candidates", "row 1", "9.0")
+    assert optimizer.observations == [] and optimizer.pending == []
