@@ -45,9 +45,13 @@ def _measure(names: list[str], effort: Effort, console: Console) -> list[Row]:
         console.print(f"[{number}/{len(names)}] {name} ...", end=" ", markup=False)
         start = time.perf_counter()
         if measurement.needs_torch and not has_torch:
-            rows.append(skipped(name, "torch is not installed; `make bench` installs it"))
+            rows.append(skipped(name, "skipped: needs torch, which `make bench` installs"))
         else:
-            rows += measurement.rows(effort)
+            try:
+                rows += measurement.rows(effort)
+            except RuntimeError as error:  # the other rows are still worth having
+                console.print(str(error), markup=False)
+                rows.append(skipped(name, "failed: see above"))
         console.print(f"{time.perf_counter() - start:.0f} s")
     return rows
 

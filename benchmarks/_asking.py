@@ -21,7 +21,7 @@ CUBE = np.array([np.zeros(INPUT_DIM), np.ones(INPUT_DIM)])
 
 
 def our_ask() -> Callable[[], float]:
-    """Seconds of `Optimizer.ask` on a learned prior; every repetition is another run."""
+    """Seconds of `Optimizer.ask` as people call it; every repetition is another run."""
     prior = _learned_prior(num_steps=1000)
     seeds = count()
 
@@ -77,7 +77,7 @@ def shortfall_on_our_posterior(*, num_starts: int) -> Callable[[], float]:
 
     def measure() -> float:
         seed = next(seeds)
-        optimizer, x, y = _told_optimizer(prior, seed)
+        optimizer, x, y = _told_optimizer(prior, seed, acquisition)
         asked = prior.space.encode([optimizer.ask()])[0]
         run = run_of(x, y, spare=1)
         posterior = eqx.filter_jit(prior.surrogate.condition)(run)
@@ -203,11 +203,11 @@ def _learned_prior(num_steps: int):
     return mp.learn(tasks, method=mp.methods.FPacohMap(num_steps=num_steps), seed=0)
 
 
-def _told_optimizer(prior, seed: int):
+def _told_optimizer(prior, seed: int, acquisition=None):
     """An optimiser that has been told a whole run, and that run."""
     import metaprior as mp
 
-    optimizer = mp.Optimizer(prior, acquisition=mp.bo.UpperConfidenceBound(BETA), seed=seed)
+    optimizer = mp.Optimizer(prior, acquisition=acquisition, seed=seed)
     x, y = _run(seed)
     for point, value in zip(prior.space.decode(x), y, strict=True):
         optimizer.tell(point, float(value))

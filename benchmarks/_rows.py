@@ -64,7 +64,7 @@ def dearer(what: str, ours: float, reference: float, at_most: float) -> Row:
 
 def skipped(what: str, why: str) -> Row:
     """A row that could not be measured."""
-    return Row(f"{what} (skipped: {why})", "–", "–", "–", "–", None, {})
+    return Row(f"{what} ({why})", "–", "–", "–", "–", None, {})
 
 
 def step(effort: Effort) -> list[Row]:
@@ -85,7 +85,7 @@ def many(effort: Effort) -> list[Row]:
         _training("our_step", SMALL | {"chunks": CONFIGURATIONS}, effort) as alone,
     ):
         times = take_turns([ours.measure, alone.measure], 3 if effort.quick else 8)
-    what = f"training step, {CONFIGURATIONS} configurations at once, each (reference: alone)"
+    what = f"one of {CONFIGURATIONS} trainings at once, a step (reference: alone)"
     return [faster(what, min(times[0]), min(times[1]), 1)]
 
 
@@ -135,8 +135,8 @@ def quality(effort: Effort) -> list[Row]:
     with _asking("shortfall_on_our_posterior", {"num_starts": starts}, effort) as worker:
         gains_on_ours = [-worker.measure() for _ in range(seeds // 2)]
     return [
-        _gain("UCB of BoTorch's model at our maximum and at BoTorch's", gains),
-        _gain(f"UCB of our model at ask and at the best of {starts} L-BFGS-B", gains_on_ours),
+        _gain("UCB of BoTorch's model: our maximum minus BoTorch's", gains),
+        _gain(f"UCB of our model: ask minus the best of {starts} L-BFGS-B", gains_on_ours),
     ]
 
 
@@ -168,11 +168,11 @@ def memory(effort: Effort) -> list[Row]:
     """Peak memory of the demonstration."""
     what = "peak memory of `metaprior demo`"
     if effort.quick:
-        return [skipped(what, "not with --quick")]
+        return [skipped(what, "skipped: not with --quick")]
     package = importlib.util.find_spec("metaprior")
     folders = package.submodule_search_locations if package else None
     if not folders or not any(Path(folders[0]).glob("cli*")):
-        return [skipped(what, "this version has no such command")]
+        return [skipped(what, "skipped: no such command")]
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "metaprior.cli", "demo", "--out", f"{folder}/demo"]
         peak = run_to_the_end(command).peak_bytes
@@ -230,10 +230,10 @@ def _whole(
 
 
 def _gain(what: str, gains: list[float]) -> Row:
-    """A row of differences, ours minus the reference, of which the worst counts."""
+    """A row of differences in standard deviations of `y`, of which the worst counts."""
     worst = min(gains)
     measured = {"worst": worst, "best": max(gains), "runs": float(len(gains))}
-    label = f"{what}: worst difference of {len(gains)} runs, in deviations of y"
+    label = f"{what}, worst of {len(gains)} runs"
     return Row(label, f"{worst:+.0e}", "–", "–", f"≥ −{ENOUGH:g}", worst >= -ENOUGH, measured)
 
 

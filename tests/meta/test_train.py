@@ -123,7 +123,6 @@ def test_what_is_not_trainable_is_kept():
 
 def test_adam_by_hand():
     """Three steps on a quadratic in one number, from the published update rule."""
-
     schedule = Schedule(learning_rate=0.1, learning_rate_decay=1.0, weight_decay=0.2)
     trained = train(toy(), noisy(weight=0.5), schedule, 3, key=KEY).model
     w, m, v = 1.0, 0.0, 0.0
@@ -234,8 +233,9 @@ def test_the_same_key_gives_the_same_prior_bit_for_bit():
     for name, values in first.history.items():
         np.testing.assert_array_equal(values, again.history[name])
     other = train(make_prior(), make_objective(), NO_DECAY, 120, key=jax.random.key(1))
-    differences = zip(trainable(first.model), trainable(other.model), strict=True)
-    assert all(np.abs(a - b).max() > 1e-6 for a, b in differences)
+    pairs = zip(trainable(first.model), trainable(other.model), strict=True)
+    # All but the last bias of the features, which no distance between features depends on.
+    assert sum(np.abs(a - b).max() > 1e-6 for a, b in pairs) >= len(trainable(other.model)) - 1
 
 
 def test_the_objective_falls_on_a_small_real_problem():
@@ -252,11 +252,10 @@ def test_new_numbers_and_new_tasks_do_not_trace_again():
     TRACES.clear()
     schedule = Schedule(learning_rate=0.002, learning_rate_decay=0.9, weight_decay=0.1)
     start = make_prior(jax.random.key(3))
-    traced = len(TRACES)
     for num_tasks, kappa, num_steps in ((5, 2.0, 30), (6, 0.1, 101), (8, 0.5, 7)):
         objective = make_objective(num_tasks, kappa)
         train(start, objective, schedule, num_steps, key=jax.random.key(num_tasks))
-    assert len(TRACES) == traced == 0
+    assert len(TRACES) == 0
     # The control: tasks beyond the padding do trace again.
     train(start, make_objective(9), schedule, 7, key=KEY)
     assert len(TRACES) > 0

@@ -38,8 +38,8 @@ class Optimizer:
 
     - `prior`: what `metaprior.learn` or `metaprior.load` returned.
     - `candidates`: if given, only these points may be asked, each at most once.
-    - `acquisition`: how much a query is worth; by default the upper confidence bound, with checks once
-      the model claims that nothing better is left.
+    - `acquisition`: how much a query is worth; by default the upper confidence bound, with
+      checks once the model claims that nothing better is left.
     - `seed`: the same seed and the same answers give the same questions.
     """
 

@@ -45,12 +45,13 @@ def main() -> None:
     app(prog_name="metaprior")
 
 
-def _print_version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> bool:
     if wanted:
         from metaprior import __version__
 
         typer.echo(f"metaprior {__version__}")
         raise typer.Exit
+    return wanted
 
 
 @app.callback()

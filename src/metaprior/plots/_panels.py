@@ -136,8 +136,9 @@ def draw_landscape(ax: Axes, landscape: Landscape, colours: Colours) -> None:
     """The function in shades of grey, the best point as a star, queries numbered in order."""
     # Equal areas in equal shades: a few extreme values would take all of them otherwise.
     levels = np.unique(np.quantile(landscape.value, np.linspace(0.0, 1.0, 13)))
-    shades = [str(shade) for shade in np.linspace(0.6, 1.0, max(len(levels) - 1, 1))]
-    ax.contourf(landscape.x1, landscape.x2, landscape.value, levels=levels, colors=shades)
+    if len(levels) > 1:  # a flat landscape is one shade: that of the paper
+        shades = [str(shade) for shade in np.linspace(0.6, 1.0, len(levels) - 1)]
+        ax.contourf(landscape.x1, landscape.x2, landscape.value, levels=levels, colors=shades)
     for layer, (name, points) in enumerate(landscape.queries.items(), start=4):
         for number, point in enumerate(points, start=1):
             ax.text(

@@ -1,0 +1,21 @@
+"""The Gaussian-process prior with neural mean and kernel that F-PACOH and PACOH learn."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import PRNGKeyArray
+
+from metaprior.gp import FeatureKernel, GaussianProcess, NeuralMean, SquaredExponential
+
+WIDTH, DEPTH = 32, 3
+
+
+def neural_gp(num_columns: int, feature_dim: int, *, key: PRNGKeyArray) -> GaussianProcess:
+    r"""$\mathcal{GP}(m_\phi, k_\phi)$ before training: mean and kernel features are networks of
+    three hidden layers of 32 tanh units, with a squared-exponential kernel on the features."""
+    key_mean, key_features = jax.random.split(key)
+    mean = eqx.nn.MLP(num_columns, 1, WIDTH, DEPTH, jnp.tanh, key=key_mean)
+    features = eqx.nn.MLP(num_columns, feature_dim, WIDTH, DEPTH, jnp.tanh, key=key_features)
+    # Features of an untrained network vary by a few tenths over the domain; so does the kernel.
+    base = SquaredExponential(jnp.log(0.5), jnp.log(1.0))
+    return GaussianProcess(NeuralMean(mean), FeatureKernel(base, features), jnp.log(1e-2))

@@ -1,0 +1,232 @@
+"""The demo from the command line: what it writes and prints, and how it refuses."""
+
+import json
+import os
+import struct
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+import metaprior as mp
+from metaprior.cli._app import app
+from metaprior.cli._demo_report import speed_up
+from metaprior.cli._stages import Stages
+
+WRITTEN = {"metaprior-demo.png", "results.json", "prior"}
+
+
+def invoke(*arguments):
+    # The suite's own settings of JAX stay what they are.
+    settings = {"JAX_LOGGING_LEVEL": "WARNING", "JAX_COMPILATION_CACHE_DIR": "", "COLUMNS": "100"}
+    return CliRunner().invoke(app, [str(each) for each in arguments], env=settings)
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """One quick demo with tables, and the same again as JSON over its own output."""
+    out = tmp_path_factory.mktemp("somewhere") / "deep" / "demo"
+    first = invoke("demo", "--quick", "--out", out, "--seed", 3)
+    numbers = (out / "results.json").read_text()
+    again = invoke("demo", "--quick", "--out", out, "--seed", 3, "--json")
+    return out, first, numbers, again
+
+
+def test_writes_picture_numbers_and_prior(demo):
+    out, first, _, _ = demo
+    assert first.exit_code == 0, first.output
+    assert {path.name for path in out.iterdir()} == WRITTEN
+    header = (out / "metaprior-demo.png").read_bytes()[:24]
+    assert header[:8] == b"\x89PNG\r\n\x1a\n"
+    assert struct.unpack(">II", header[16:24]) == (2000, 1300)
+
+
+def test_the_saved_prior_can_be_used(demo):
+    out = demo[0]
+    prior = mp.load(out / "prior", space=mp.environments.Branin().space)
+    assert prior.trained_on["tasks"] == 4
+    point = mp.Optimizer(prior, seed=0).ask()
+    assert -5 <= point["x1"] <= 10 and 0 <= point["x2"] <= 15
+
+
+def test_prints_tables_that_say_what_was_done(demo):
+    out, first, _, _ = demo
+    for words in (
+        "Simple regret on 3 unseen Branin tasks: mean ± 95 % interval",
+        "10 queries",
+        "F-PACOH",
+        "vanilla GP",
+        "random search",
+        "4 past runs of 6 queries",
+        "calibration error",
+        "log-likelihood",
+        str(out / "metaprior-demo.png"),
+    ):
+        assert words in first.stdout, words
+
+
+def test_reports_progress_as_plain_lines_without_a_terminal(demo):
+    lines = demo[1].stderr.splitlines()
+    assert [line.split()[0] for line in lines] == [f"[{i}/9]" for i in range(1, 10)]
+
+
+def test_json_is_the_file_and_the_same_seed_gives_the_same_numbers(demo):
+    _, _, numbers, again = demo
+    assert again.exit_code == 0, again.output
+    assert again.stdout == numbers
+
+
+def test_numbers_have_their_places(demo):
+    found = json.loads(demo[2])
+    assert found["seed"] == 3
+    assert set(found["simple_regret"]) == {"F-PACOH", "vanilla GP", "random search"}
+    for regret in found["simple_regret"].values():
+        assert set(regret) == {"5", "10"}
+        assert -1e-9 <= regret["10"]["mean"] <= regret["5"]["mean"] < 400
+        assert regret["5"]["half_width_95"] >= 0
+    for by_size in found["predictions"].values():
+        assert set(by_size) == {"1", "8"}
+        for measures in by_size.values():
+            assert 0 <= measures["calibration_error"] <= 1
+            assert 0 <= measures["coverage_of_95_percent"] <= 1
+            assert np.isfinite(measures["log_likelihood"])
+
+
+def test_past_queries_lie_on_the_functions_that_are_drawn():
+    import jax
+
+    from metaprior.cli._demo_study import _collected_tasks
+    from metaprior.studies import collect_histories
+
+    family, key = mp.environments.Mixture1d(num_tasks=4, run_length=6), jax.random.key(1)
+    collected = collect_histories(family, 4, 6, key=key)
+    for i, task in enumerate(_collected_tasks(family, 4, key)):
+        points, values = collected.run(i)
+        np.testing.assert_allclose(task.evaluate(points), values, rtol=1e-10)
+
+
+def test_speed_up_counts_queries():
+    ours = np.array([[9.0, 2.0, 0.0], [9.0, 4.0, 0.0]])
+    theirs = np.array([[9.0, 5.0, 3.5], [9.0, 5.0, 2.5]])
+    assert speed_up(ours, theirs) == {"queries_of_f_pacoh": 2, "queries_of_vanilla_gp": 3}
+    assert speed_up(theirs, ours)["queries_of_f_pacoh"] is None
+
+
+def test_refuses_a_file(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("mine")
+    result = invoke("demo", "--quick", "--out", path)
+    assert result.exit_code == 2 and result.stdout == ""
+    assert (
+        result.stderr == f"Error: Cannot write the demo to {path}: it is a file; name a folder.\n"
+    )
+    assert path.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"thesis.tex": "mine"},
+        # The right names alone do not make a folder ours: this prior may be somebody's only copy.
+        {"prior": "mine"},
+        {"results.json": '{"accuracy": 1}'},
+        {"results.json": "not json"},
+        {"results.json": '{"made_by": "metaprior demo"}', "thesis.tex": "mine"},
+    ],
+)
+def test_refuses_a_folder_with_foreign_files(tmp_path, files):
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    result = invoke("demo", "--quick", "--out", tmp_path)
+    assert result.exit_code == 2
+    assert "which no demo wrote" in result.stderr and len(result.stderr.splitlines()) == 1
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == files
+
+
+def test_refuses_wrong_options():
+    for arguments in (["demo", "--sedd", "1"], ["demo", "--seed", "-1"], ["demmo"]):
+        result = invoke(*arguments)
+        assert result.exit_code == 2
+        assert "Usage" in result.stderr and "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "message"),
+    [
+        (
+            ValueError("The runs are empty; give some."),
+            2,
+            "Error: The runs are empty; give some.\n",
+        ),
+        (mp.PriorFileError("No prior here."), 2, "Error: No prior here.\n"),
+        (FloatingPointError("The mean is not finite."), 2, "Error: The mean is not finite.\n"),
+        (
+            OSError(28, "No space left on device", "d/x"),
+            2,
+            "Error: d/x: No space left on device.\n",
+        ),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+)
+def test_what_the_library_raises_becomes_a_sentence(raised, code, message, monkeypatch):
+    def fail(*_, **__):
+        raise raised
+
+    monkeypatch.setattr("metaprior.cli._demo.run_demo", fail)
+    result = invoke("demo")
+    assert (result.exit_code, result.stderr) == (code, message)
+
+
+def test_a_missing_matplotlib_is_named(monkeypatch, tmp_path):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    result = invoke("demo", "--out", tmp_path)
+    assert result.exit_code == 2 and "pip install 'metaprior[plots]'" in result.stderr
+
+
+def test_help_and_version():
+    assert "demo" in invoke("--help").stdout
+    assert "--quick" in invoke("demo", "--help").stdout
+    assert invoke("--version").stdout == f"metaprior {mp.__version__}\n"
+
+
+def test_as_a_process_help_loads_neither_plots_nor_studies():
+    code = (
+        "import sys; sys.argv = ['metaprior', '--version']\n"
+        "from metaprior.cli import main\n"
+        "try:\n    main()\n"
+        "finally:\n    print({'matplotlib', 'metaprior.studies'} & set(sys.modules))"
+    )
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"metaprior {mp.__version__}\nset()\n"
+
+
+def test_as_a_module_bad_input_leaves_one_sentence(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("")
+    done = subprocess.run(
+        [sys.executable, "-m", "metaprior.cli", "demo", "--out", str(path)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")},
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("Error: ") and len(done.stderr.splitlines()) == 1
+    assert (tmp_path / "cache" / "metaprior").is_dir()
+
+
+def test_a_terminal_sees_a_bar(capsys):
+    console = Console(force_terminal=True, width=100)
+    with Stages(2, console) as stages:
+        with stages.stage("Learning") as advance:
+            advance(0.5)
+            stages._bar.refresh()
+    shown = capsys.readouterr().out
+    assert "25 %" in shown and "[1/2] Learning" in shown
