@@ -3,6 +3,9 @@
 XLA and BLAS read their settings when they are loaded, so every measurement has a process of its
 own that is started with them. The two sides of a comparison live side by side and take turns, so
 that a disturbance of the machine meets both.
+
+All times are CPU times of the measured process. With one thread on one core they are what a clock
+on the wall shows when nobody else is there, and a machine is rarely as quiet as that.
 """
 
 import json
@@ -10,7 +13,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -111,16 +113,14 @@ class Finished(NamedTuple):
 def run_to_the_end(command: Sequence[str]) -> Finished:
     """Run `command` from start to exit; an exit code other than 0 is an error."""
     with tempfile.TemporaryFile("w+") as log:
-        start = time.perf_counter()
         process = subprocess.Popen(
             command, cwd=ROOT, env=environment(), stdout=log, stderr=subprocess.STDOUT
         )
         _, status, usage = os.wait4(process.pid, 0)
-        seconds = time.perf_counter() - start
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode != 0:
             log.seek(0)
             raise RuntimeError(f"{' '.join(command)} failed:\n{log.read()[-4000:]}")
     # Linux counts in KiB, macOS in bytes.
     unit = 1 if sys.platform == "darwin" else 1024
-    return Finished(seconds, usage.ru_maxrss * unit)
+    return Finished(usage.ru_utime + usage.ru_stime, usage.ru_maxrss * unit)

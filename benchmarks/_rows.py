@@ -1,15 +1,15 @@
 """The rows of the speed benchmark: what is measured, against what, and what it should be.
 
-Repeated timings are summarised by their minimum, since other work on the machine only ever adds to
-them, and the two sides are timed over windows of about the same length, since a short window is
-more easily undisturbed; whole processes are summarised by their median.
+Repeated timings are summarised by their minimum, since other work on the machine (it takes caches
+and memory away) only ever adds to them, and the two sides are timed over windows of about the same
+length, since a short window is more easily undisturbed; whole processes are summarised by their
+median.
 """
 
 import importlib.util
 import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -91,16 +91,14 @@ def many(effort: Effort) -> list[Row]:
 
 def cold(effort: Effort) -> list[Row]:
     """A whole training from the start of a process, against GPyTorch."""
-    reference_steps = 300 if effort.quick else 600
     arguments = SMALL | {"num_steps": NUM_STEPS}
+    measured = {"num_measured": 300 if effort.quick else 600}
 
     def ours(compilation_cache: str | None = None) -> float:
-        return _whole("our_whole_training", arguments, compilation_cache)[0]
+        return _whole("our_whole_training", arguments, compilation_cache)
 
     def reference() -> float:
-        counted = SMALL | {"num_steps": reference_steps}
-        seconds, a_step = _whole("reference_whole_training", counted)
-        return seconds + (NUM_STEPS - reference_steps) * a_step
+        return _whole("reference_whole_training", arguments | measured)
 
     with tempfile.TemporaryDirectory() as cache:
         ours(cache)
@@ -219,14 +217,10 @@ def _step_against_gpytorch(
     return faster(what, min(times[0]), min(times[1]), target)
 
 
-def _whole(
-    function: str, arguments: dict[str, int], compilation_cache: str | None = None
-) -> tuple[float, float]:
-    """Seconds from the start of a process to its answer, and that answer."""
-    start = time.perf_counter()
+def _whole(function: str, arguments: dict[str, int], compilation_cache: str | None = None) -> float:
+    """The answer of a new process about itself."""
     with Worker(f"benchmarks._training:{function}", arguments, compilation_cache) as worker:
-        answer = worker.measure()
-        return time.perf_counter() - start, answer
+        return worker.measure()
 
 
 def _gain(what: str, gains: list[float]) -> Row:

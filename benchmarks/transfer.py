@@ -1,19 +1,21 @@
-"""Does a learned prior transfer? Simple regret and calibration on unseen tasks, default settings.
+"""Every method on every family: simple and inference regret, calibration, log-likelihood.
 
-    python -m benchmarks.transfer                      # four families, 3 seeds x 10 tasks
+    python -m benchmarks.transfer                          # four families, 3 seeds x 10 tasks
     python -m benchmarks.transfer --families branin --seeds 1
+    python -m benchmarks.transfer --first-seed 1 --seeds 1 --records one.json
+    python -m benchmarks.transfer --show one.json two.json # the tables of records made before
 
 For every family and seed: histories of n tasks and T points are collected by vanilla GP-UCB (the
-paper's table of n and T), F-PACOH-MAP is trained on them with its defaults, and every method then
-optimises the same unseen tasks with the library's default acquisition, UCB (beta = 2) with checks;
-one more row shows F-PACOH-MAP with the plain UCB of the paper. The seeds 0, 1, 2, ... were never
-used to choose a default; `benchmarks.choose_defaults` says which were.
+paper's table of n and T), every method is trained on them with its defaults, and then optimises the
+same unseen tasks with the library's default acquisition, UCB (beta = 2) with checks; one more row
+shows F-PACOH-MAP with the plain UCB of the paper. The seeds 0, 1, 2, ... were never used to choose
+a default; `benchmarks.choose_defaults` says which were.
 
-Baselines: the paper's vanilla GP at five fixed lengthscales (the best one in hindsight, chosen for
-each family and column, is what F-PACOH is compared with), a GP fitted to the run after an initial
-design of five points, and random search. Calibration error and log-likelihood are those of 200
-uniform points of each task, given 1, 4, 8 and 16 uniform points, averaged over these; the
-calibration error is computed for each task, as in the paper, and for all tasks of a seed together.
+The vanilla GP is shown at five fixed lengthscales; the best of them and of the fitted GP, chosen
+in hindsight for each family and column, is what F-PACOH is compared with. The fitted GP starts from
+five points that cover the space. Calibration error and log-likelihood are those of 200 uniform
+points of each task, given 1, 4, 8 and 16 uniform points, averaged over these; the calibration error
+is computed for each task, as in the paper, and for all tasks of a seed together ("pooled").
 """
 
 import argparse
@@ -34,74 +36,115 @@ from metaprior.bo import (
     UpperConfidenceBound,
 )
 from metaprior.environments import Branin, Camelback, Family, Hartmann6, Mixture1d
-from metaprior.methods import AbstractSurrogate, FittedGP, FPacohMap, VanillaGP
+from metaprior.methods import (
+    ABLR,
+    AbstractSurrogate,
+    FittedGP,
+    FPacohMap,
+    LearnedGP,
+    NeuralProcess,
+    PacohMap,
+    RankWeightedGP,
+    VanillaGP,
+)
 from metaprior.metrics import calibration_error, mean_and_interval, simple_regret
-from metaprior.studies import collect_histories, predict_uniform, race
+from metaprior.studies import (
+    collect_histories,
+    predict_uniform,
+    race,
+    values_at_predicted_best,
+)
 
 FAMILIES = {family.name: family for family in (Mixture1d(), Branin(), Camelback(), Hartmann6())}
 LENGTHSCALES = (0.1, 0.2, 0.4, 0.8, 1.6)
 CONTEXTS = (1, 4, 8, 16)
 NUM_INITIAL = 5
+NUM_QUERIES = 50
 STEPS = (1, 5, 10, 20, 50)
-OURS = "F-PACOH-MAP"
-PLAIN = "F-PACOH-MAP, plain UCB"
+OURS, PLAIN = "F-PACOH-MAP", "F-PACOH-MAP, plain UCB"
+FITTED, RANDOM = "fitted GP", "random search"
+METHODS = {
+    OURS: FPacohMap(),
+    PLAIN: FPacohMap(),
+    "PACOH-MAP": PacohMap(),
+    "ABLR": ABLR(),
+    "Learned GP": LearnedGP(),
+    "NP": NeuralProcess(),
+    "RWGP": RankWeightedGP(),
+    **{f"vanilla GP {value}": VanillaGP(lengthscale=value) for value in LENGTHSCALES},
+    FITTED: FittedGP(),
+}
+METRICS = (
+    "inference regret at 20",
+    "calibration error",
+    "pooled calibration error",
+    "log-likelihood",
+)
+# What one method did on the tasks of one seed: each metric with one number a task (or a seed).
+Records = dict[str, dict[str, list]]
 
 
-def evaluate(family: Family, seed: int, num_tasks: int, report) -> dict[str, dict[str, np.ndarray]]:
-    """Regret (tasks, steps) and calibration of every method on unseen tasks of one seed."""
+def evaluate(family: Family, seed: int, num_tasks: int, records: Records, report) -> None:
+    """Every method on unseen tasks of one seed, written to `records` one after another."""
     key_history, key_tasks, key_train, key_test = jax.random.split(jax.random.key(seed), 4)
     report("collecting histories")
     history = collect_histories(family, family.num_tasks, family.run_length, key=key_history)
     tasks = family.sample_tasks(num_tasks, key=key_tasks)
     optimum = family.optimum(tasks).value
-    width = family.space.num_columns
-    report("learning")
-    surrogates: dict[str, AbstractSurrogate] = {
-        OURS: FPacohMap().meta_train(history, key=key_train)
-    }
-    for lengthscale in LENGTHSCALES:
-        method = VanillaGP(lengthscale=lengthscale)
-        surrogates[f"vanilla GP {lengthscale}"] = method.meta_train(history, key=key_train)
-    surrogates["fitted GP"] = FittedGP().from_scratch(width)
-    results = {}
-    surrogates[PLAIN] = surrogates[OURS]
-    for name, surrogate in surrogates.items():
-        report(name)
-        plain = name == PLAIN
-        policy = SurrogatePolicy(
-            surrogate=surrogate,
-            acquisition=UpperConfidenceBound() if plain else RestlessConfidenceBound(),
-            space=family.space,
-        )
-        if name == "fitted GP":
-            policy = InitialDesign(policy=policy, num_initial=NUM_INITIAL, space=family.space)
-        found = race(policy, tasks, max(STEPS), key=key_test, noise_std=family.noise_std)
+    for name, method in METHODS.items():
+        report(f"training {name}")
+        surrogate = method.meta_train(history, key=key_train)
+        policy = make_policy(name, surrogate, family)
+        report(f"racing {name}")
+        found = race(policy, tasks, NUM_QUERIES, key=key_test, noise_std=family.noise_std)
+        judge = policy.policy if isinstance(policy, InitialDesign) else policy
+        answer = values_at_predicted_best(judge, tasks, found, 20, key=key_test)
+        width = family.space.num_columns
         predicted = predict_uniform(surrogate, tasks, CONTEXTS, 200, width, key=key_test)
-        results[name] = {
-            "regret": simple_regret(optimum, found.values),
-            "calibration error": np.array(
-                [np.mean([calibration_error(c) for c in task]) for task in predicted.cdf]
-            ),
-            "pooled calibration error": np.array(
-                [np.mean([calibration_error(predicted.cdf[:, j].ravel()) for j in range(4)])]
-            ),
-            "log-likelihood": predicted.log_density.mean(axis=(1, 2)),
+        per_task = [[calibration_error(cdf) for cdf in task] for task in predicted.cdf]
+        pooled = [calibration_error(predicted.cdf[:, j].ravel()) for j in range(len(CONTEXTS))]
+        records[name] = {
+            "regret": simple_regret(optimum, found.values).tolist(),
+            "inference regret at 20": (optimum - answer).tolist(),
+            "calibration error": np.mean(per_task, axis=1).tolist(),
+            "pooled calibration error": [float(np.mean(pooled))],
+            "log-likelihood": predicted.log_density.mean(axis=(1, 2)).tolist(),
         }
-    report("random search")
-    found = race(RandomSearch(space=family.space), tasks, max(STEPS), key=key_test)
-    results["random search"] = {"regret": simple_regret(optimum, found.values)}
-    return results
+    report(RANDOM)
+    found = race(RandomSearch(space=family.space), tasks, NUM_QUERIES, key=key_test)
+    records[RANDOM] = {"regret": simple_regret(optimum, found.values).tolist()}
 
 
-def pool(per_seed: list[dict]) -> dict[str, dict[str, np.ndarray]]:
-    """All seeds together."""
+def make_policy(name: str, surrogate: AbstractSurrogate, family: Family):
+    policy = SurrogatePolicy(
+        surrogate=surrogate,
+        acquisition=UpperConfidenceBound() if name == PLAIN else RestlessConfidenceBound(),
+        space=family.space,
+    )
+    if name != FITTED:
+        return policy
+    return InitialDesign(policy=policy, num_initial=NUM_INITIAL, space=family.space)
+
+
+def pool(several: list[Records]) -> dict[str, dict[str, np.ndarray]]:
+    """The records of several seeds together, in the order of the methods."""
+    names = [name for name in (*METHODS, RANDOM) if all(name in each for each in several)]
     return {
         name: {
-            metric: np.concatenate([seed[name][metric] for seed in per_seed])
-            for metric in per_seed[0][name]
+            metric: np.concatenate([np.asarray(each[name][metric]) for each in several])
+            for metric in several[0][name]
         }
-        for name in per_seed[0]
+        for name in names
     }
+
+
+def table(family: str, results: dict) -> Table:
+    title = f"{family}: simple regret after t queries and others, mean ± 95 % interval"
+    grid = Table("method", *(f"t={t}" for t in STEPS), *METRICS, title=title)
+    for name, result in results.items():
+        regrets = [shown(result["regret"][:, t - 1], 2) for t in STEPS]
+        grid.add_row(name, *regrets, *(shown(result[m], 3) if m in result else "" for m in METRICS))
+    return grid
 
 
 def shown(samples: np.ndarray, digits: int) -> str:
@@ -109,60 +152,21 @@ def shown(samples: np.ndarray, digits: int) -> str:
     return f"{float(mean):.{digits}g} ± {float(half_width):.1g}"
 
 
-def table(family: Family, results: dict) -> Table:
-    metrics = ("calibration error", "pooled calibration error", "log-likelihood")
-    title = f"{family.name}: simple regret, calibration, log-likelihood (mean ± 95 % interval)"
-    grid = Table("method", *(f"t={t}" for t in STEPS), *metrics, title=title)
-    for name, result in results.items():
-        regrets = [shown(result["regret"][:, t - 1], 2) for t in STEPS]
-        others = [shown(result[m], 3) if m in result else "" for m in metrics]
-        grid.add_row(name, *regrets, *others)
-    return grid
-
-
-def verdict(results: dict) -> dict[str, float]:
-    """F-PACOH against the best vanilla GP, each column's best chosen in hindsight."""
-    vanilla = [r for name, r in results.items() if name.startswith(("vanilla", "fitted"))]
-    at_20 = {"ours": results[OURS]["regret"][:, 19].mean()}
-    at_20["best vanilla"] = min(r["regret"][:, 19].mean() for r in vanilla)
-    summary = {
-        "regret at 20": at_20["ours"],
-        "best vanilla regret at 20": at_20["best vanilla"],
-        "ratio": at_20["best vanilla"] / at_20["ours"],
-    }
+def verdict(results: dict) -> list[float]:
+    """F-PACOH against the best GP without a past, the best of each column chosen in hindsight."""
+    rivals = [r for name, r in results.items() if name.startswith("vanilla") or name == FITTED]
+    ours = results[OURS]
+    row = [ours["regret"][:, 19].mean(), min(r["regret"][:, 19].mean() for r in rivals)]
+    row.append(row[1] / row[0])
     for metric in ("calibration error", "pooled calibration error"):
-        summary[metric] = results[OURS][metric].mean()
-        summary[f"best vanilla {metric}"] = min(r[metric].mean() for r in vanilla)
-    return {name: float(value) for name, value in summary.items()}
+        row += [ours[metric].mean(), min(r[metric].mean() for r in rivals)]
+    return [float(value) for value in row]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--families", default=",".join(FAMILIES), help="comma separated")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--first-seed", type=int, default=0, help="1000 and above: for tuning")
-    parser.add_argument("--tasks", type=int, default=10)
-    parser.add_argument("--json", type=Path, help="write every number here as well")
-    arguments = parser.parse_args()
-    console = Console(width=170)
-    everything, verdicts = {}, {}
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        line = progress.add_task("")
-        for name in arguments.families.split(","):
-            family, per_seed = FAMILIES[name], []
-            for seed in range(arguments.first_seed, arguments.first_seed + arguments.seeds):
-
-                def report(stage, name=name, seed=seed):
-                    progress.update(line, description=f"{name}, seed {seed}: {stage}")
-
-                per_seed.append(evaluate(family, seed, arguments.tasks, report))
-            everything[name] = pool(per_seed)
-            verdicts[name] = verdict(everything[name])
-            console.print(table(family, everything[name]))
-    grid = Table(
+def show(everything: dict[str, dict], console: Console) -> None:
+    for family, results in everything.items():
+        console.print(table(family, results))
+    summary = Table(
         "family",
         "F-PACOH t=20",
         "best vanilla t=20",
@@ -173,15 +177,51 @@ def main() -> None:
         "best vanilla",
         title="F-PACOH-MAP against the best vanilla GP of each column",
     )
-    for name, row in verdicts.items():
-        grid.add_row(name, *(f"{value:.3g}" for value in row.values()))
-    console.print(grid)
-    if arguments.json:
-        plain = {
-            family: {m: {k: v.tolist() for k, v in r.items()} for m, r in results.items()}
-            for family, results in everything.items()
-        }
-        arguments.json.write_text(json.dumps({"results": plain, "verdicts": verdicts}))
+    for family, results in everything.items():
+        summary.add_row(family, *(f"{value:.3g}" for value in verdict(results)))
+    console.print(summary)
+
+
+def save(path: Path | None, records: dict[str, list[Records]]) -> None:
+    """Everything so far, so that an interrupted run is not lost."""
+    if path is not None:
+        path.write_text(json.dumps(records))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--families", default=",".join(FAMILIES), help="comma separated")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first-seed", type=int, default=0, help="1000 and above: for tuning")
+    parser.add_argument("--tasks", type=int, default=10)
+    parser.add_argument("--records", type=Path, help="write every number here as JSON")
+    parser.add_argument("--show", type=Path, nargs="+", help="show records instead of making them")
+    arguments = parser.parse_args()
+    console = Console(width=180)
+    records: dict[str, list[Records]] = {}
+    if arguments.show:
+        for path in arguments.show:
+            for family, several in json.loads(path.read_text()).items():
+                records.setdefault(family, []).extend(several)
+        families = [name for name in FAMILIES if name in records]
+        return show({name: pool(records[name]) for name in families}, console)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        line = progress.add_task("")
+        for name in arguments.families.split(","):
+            for seed in range(arguments.first_seed, arguments.first_seed + arguments.seeds):
+
+                def report(stage, name=name, seed=seed):
+                    progress.update(line, description=f"{name}, seed {seed}: {stage}")
+                    save(arguments.records, records)
+
+                made: Records = {}
+                records.setdefault(name, []).append(made)
+                evaluate(FAMILIES[name], seed, arguments.tasks, made, report)
+                save(arguments.records, records)
+    show({name: pool(several) for name, several in records.items()}, console)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/index.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/index.md", "docs/adding-a-method.md"])
 def test_code_blocks_run(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     blocks = BLOCK.findall((ROOT / name).read_text())

@@ -67,9 +67,10 @@ def test_density_and_cdf_are_those_of_the_predicted_normal(pair, side):
     posterior = pair[side].condition(run, sign * values(run))
     mean, std = posterior.predict(test)
     level = mean + np.linspace(-3, 3, 7) * std
-    normal = scipy.stats.norm(mean, std)
-    np.testing.assert_allclose(posterior.cdf(test, level), normal.cdf(level), rtol=1e-9)
-    np.testing.assert_allclose(posterior.log_density(test, level), normal.logpdf(level), rtol=1e-9)
+    cdf = scipy.stats.norm.cdf(level, mean, std)
+    np.testing.assert_allclose(posterior.cdf(test, level), cdf, rtol=1e-9)
+    log_density = scipy.stats.norm.logpdf(level, mean, std)
+    np.testing.assert_allclose(posterior.log_density(test, level), log_density, rtol=1e-9)
     _, function_std = posterior.predict(test, noiseless=True)
     scale = float(pair[side].surrogate.standardiser.y_std)
     np.testing.assert_allclose(std**2 - function_std**2, NOISE * scale**2, rtol=1e-9)

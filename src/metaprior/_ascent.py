@@ -69,13 +69,10 @@ def ascend(
         improved = values[best] > state.value
         x = jnp.where(improved, trials[best], state.x)
         value, new_gradient = value_and_gradient(x)
-        moved = x - state.x
-        # A coordinate kept at its bound says nothing about the curvature along the others.
-        bent = jnp.where(moved == 0, 0.0, state.gradient - new_gradient)
         # A step that failed means that the estimate misleads: start it again from the gradient.
         inverse_hessian = jnp.where(
             improved,
-            _bfgs_update(state.inverse_hessian, moved, bent),
+            _bfgs_update(state.inverse_hessian, x - state.x, state.gradient - new_gradient),
             _rate(new_gradient, width, first_step / 10) * jnp.eye(x.shape[0]),
         )
         return Ascent(x, value, new_gradient, inverse_hessian)
@@ -97,6 +94,9 @@ def _bfgs_update(
 ) -> Float[Array, "d d"]:
     r"""$H \leftarrow (I - \rho s b^\top) H (I - \rho b s^\top) + \rho s s^\top$,
     $\rho = 1 / s^\top b$, where the function bends downwards along the step."""
+    # A coordinate kept at its bound says nothing about the curvature along the others.
+    still: Array = jnp.equal(moved, 0.0)
+    bent = jnp.where(still, 0.0, bent)
     curvature = moved @ bent
     concave = curvature > 1e-12 * jnp.linalg.norm(moved) * jnp.linalg.norm(bent)
     rho = 1.0 / jnp.where(concave, curvature, jnp.ones_like(curvature))

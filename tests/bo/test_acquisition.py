@@ -1,5 +1,7 @@
 """Scores against numerical integration, hand arithmetic and direct sampling."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -11,7 +13,12 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.spatial.distance import cdist
 
-from metaprior.bo import LogExpectedImprovement, ThompsonSampling, UpperConfidenceBound
+from metaprior.bo import (
+    LogExpectedImprovement,
+    RestlessConfidenceBound,
+    ThompsonSampling,
+    UpperConfidenceBound,
+)
 from metaprior.bo._acquisition import log_standard_improvement
 from metaprior.data import empty_run, run_of
 from metaprior.methods import AbstractPosterior, Moments, VanillaGP
@@ -96,13 +103,29 @@ def test_upper_confidence_bound_by_hand():
     assert score(jnp.array([0.5])) == pytest.approx(7.5, rel=1e-12)
 
 
+@pytest.mark.parametrize("best, count, beta", [(1.5, 3, 2.0), (30.0, 3, 69.12), (30.0, 2, 2.0)])
+def test_restless_bound_by_hand(best, count, beta):
+    """Where hope is left, and in every other query, it is the plain bound. With a best of 30 and
+    no margin, the anchor 0.4, mean 1.2, needs (30 - 1.2) / 0.5 = 57.6 deviations; 1.2 times that
+    is the new factor."""
+    y = np.array([best, 0.0, -2.0])[:count]
+    run = run_of(np.array([[0.3], [0.6], [0.9]])[:count], y)
+    score = RestlessConfidenceBound(2.0, tolerance=0.0).score(Line(), run, ANCHORS, key=KEY)
+    assert score(jnp.array([0.5])) == pytest.approx(1.5 + beta * 1.5, rel=1e-12)
+
+
+def test_restless_bound_without_data_is_the_plain_bound():
+    score = RestlessConfidenceBound(2.0).score(Line(), empty_run(4, 1), ANCHORS, key=KEY)
+    assert score(jnp.array([0.5])) == pytest.approx(4.5, rel=1e-12)
+
+
 @pytest.mark.parametrize("run, best", [(RUN, 1.5), (empty_run(4, 1), 1.2)])
 def test_expected_improvement_by_integration(run, best):
     """Over the best observation, or the best mean at the anchors, 3 * 0.4; without the noise."""
     score = LogExpectedImprovement().score(Line(), run, ANCHORS, key=KEY)
     for x in (0.1, 0.5, 1.0):
-        posterior = scipy.stats.norm(3.0 * x, 0.5)
-        expected, _ = quad(lambda f, p=posterior: (f - best) * p.pdf(f), best, best + 10)
+        density = partial(scipy.stats.norm.pdf, loc=3.0 * x, scale=0.5)
+        expected, _ = quad(lambda f, p=density: (f - best) * p(f), best, best + 10)
         assert np.exp(score(jnp.array([x]))) == pytest.approx(expected, rel=1e-6)
 
 
@@ -143,7 +166,8 @@ def test_thompson_sampling_draws_the_argmax_of_a_joint_sample():
 
     def p_value(a, b):
         table = np.array([a, b])
-        return scipy.stats.chi2_contingency(table[:, table.sum(axis=0) > 10]).pvalue
+        _, p, *_ = scipy.stats.chi2_contingency(table[:, table.sum(axis=0) > 10])
+        return p
 
     assert p_value(ours, direct) > 1e-3
     assert p_value(independent, direct) < 1e-6

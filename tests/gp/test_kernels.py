@@ -1,5 +1,7 @@
 """Kernels and means against sklearn and networks written out in NumPy."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -18,6 +20,11 @@ from metaprior.gp import (
 )
 
 VARIANCE = 1.7
+
+
+def squared_exponential(variance: float, lengthscale: Any) -> Any:
+    """sklearn's kernel."""
+    return ConstantKernel(variance) * RBF(lengthscale)
 
 
 def points(num: int, d: int, seed: int = 0) -> np.ndarray:
@@ -43,7 +50,7 @@ def numpy_network(mlp: eqx.nn.MLP, x: np.ndarray) -> np.ndarray:
 def test_squared_exponential_matches_sklearn(d, one_lengthscale):
     lengthscale = 0.7 if one_lengthscale else np.linspace(0.4, 1.9, d)
     kernel = SquaredExponential(jnp.log(jnp.asarray(lengthscale)), jnp.log(VARIANCE))
-    oracle = ConstantKernel(VARIANCE) * RBF(lengthscale)
+    oracle = squared_exponential(VARIANCE, lengthscale)
     x, z = points(6, d), points(4, d, seed=1)
     np.testing.assert_allclose(kernel.matrix(jnp.asarray(x)), oracle(x), rtol=1e-10)
     np.testing.assert_allclose(kernel.gram(jnp.asarray(x), jnp.asarray(z)), oracle(x, z), rtol=1e-9)
@@ -55,7 +62,7 @@ def test_squared_exponential_matches_sklearn(d, one_lengthscale):
 def test_feature_kernel_is_the_base_kernel_on_features(d):
     features = network(d, 3)
     base = SquaredExponential(jnp.log(0.5), jnp.log(VARIANCE))
-    kernel, oracle = FeatureKernel(base, features), ConstantKernel(VARIANCE) * RBF(0.5)
+    kernel, oracle = FeatureKernel(base, features), squared_exponential(VARIANCE, 0.5)
     x, z = points(6, d), points(4, d, seed=1)
     phi_x, phi_z = numpy_network(features, x), numpy_network(features, z)
     np.testing.assert_allclose(kernel.matrix(jnp.asarray(x)), oracle(phi_x), rtol=1e-9)
@@ -67,7 +74,7 @@ def test_a_scaled_kernel_multiplies_by_its_scale():
     base = SquaredExponential(jnp.log(0.5), jnp.log(VARIANCE))
     kernel = ScaledKernel(ScaledKernel(base, jnp.log(3.0)), jnp.log(0.5))
     x = points(5, 2)
-    oracle = ConstantKernel(1.5 * VARIANCE) * RBF(0.5)
+    oracle = squared_exponential(1.5 * VARIANCE, 0.5)
     np.testing.assert_allclose(kernel.matrix(jnp.asarray(x)), oracle(x), rtol=1e-10)
 
 

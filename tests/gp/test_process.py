@@ -1,5 +1,7 @@
 """Processes: noise, marginal likelihood and its gradient against scipy and sklearn."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -19,6 +21,9 @@ from metaprior.gp import (
     NeuralMean,
     SquaredExponential,
 )
+
+# scipy's stubs take a covariance for a whole number.
+multivariate_normal: Any = scipy.stats.multivariate_normal
 
 CAPACITY = 8
 JITTER = 1e-8
@@ -66,10 +71,11 @@ def test_log_marginal_likelihood_matches_scipy_and_sklearn(d, length):
     seen_x, seen_y = x[:length], y[:length]
     kernel = ConstantKernel(VARIANCE) * RBF(LENGTHSCALE)
     covariance = kernel(seen_x) + (NOISE_VARIANCE + JITTER) * np.eye(length)
-    density = scipy.stats.multivariate_normal(np.full(length, MEAN), covariance)
+    density = multivariate_normal(np.full(length, MEAN), covariance)
     # A padded row leaves half the logarithm of 1 + jitter behind.
     np.testing.assert_allclose(got, density.logpdf(seen_y), rtol=1e-9, atol=1e-7)
-    regressor = GaussianProcessRegressor(kernel, alpha=NOISE_VARIANCE + JITTER, optimizer=None)
+    settings: Any = {"alpha": NOISE_VARIANCE + JITTER, "optimizer": None}
+    regressor = GaussianProcessRegressor(kernel, **settings)
     regressor.fit(seen_x, seen_y - MEAN)
     expected = regressor.log_marginal_likelihood(kernel.theta)
     np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-7)

@@ -41,7 +41,9 @@ def refine_on(y: np.ndarray, length: int, noise: float, scale: float, x: np.ndar
 def draw(seed: int, noise_variance: float = NOISE_VARIANCE, scale: float = 1.0) -> np.ndarray:
     """A function of the process itself, by NumPy, times the square root of a scale."""
     rng = np.random.default_rng(seed)
-    covariance = scale * VARIANCE * RBF(LENGTHSCALE)(X) + noise_variance * np.eye(CAPACITY)
+    covariance = (ConstantKernel(scale * VARIANCE) * RBF(LENGTHSCALE))(X) + noise_variance * np.eye(
+        CAPACITY
+    )
     return MEAN + np.linalg.cholesky(covariance + 1e-12 * np.eye(CAPACITY)) @ rng.normal(
         size=CAPACITY
     )
@@ -115,8 +117,8 @@ def test_the_choice_is_the_best_of_the_grid(length, size):
         determinant = np.linalg.slogdet(2 * np.pi * covariance)[1]
         return (
             -0.5 * (quadratic + determinant)
-            + scipy.stats.norm(0, noise_spread).logpdf(np.log(noise_variance / NOISE_VARIANCE))
-            + scipy.stats.norm(0, scale_spread).logpdf(np.log(variance / VARIANCE))
+            + scipy.stats.norm.logpdf(np.log(noise_variance / NOISE_VARIANCE), 0, noise_spread)
+            + scipy.stats.norm.logpdf(np.log(variance / VARIANCE), 0, scale_spread)
         )
 
     grid = [

@@ -1,6 +1,7 @@
 """The F-PACOH objective: a case worked by hand, independent implementations, gradients, padding."""
 
 import math
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -33,11 +34,16 @@ from metaprior.meta import (
     vanilla_hyper_prior,
 )
 
+# scipy's stubs take a covariance for a whole number.
+multivariate_normal: Any = scipy.stats.multivariate_normal
+
 JITTER = 1e-8
 
 # At this distance the prior's correlation is 1/2, at twice the distance 1/16; that of the
 # hyper-prior, whose lengthscale is shorter by the square root of 2, is 1/4.
 UNIT = math.sqrt(2 * math.log(2))
+
+evaluate = eqx.filter_jit(lambda objective, prior, batch: objective.loss(prior, batch))
 
 
 def hand_prior() -> GaussianProcess:
@@ -64,7 +70,7 @@ def hand_case(*, num_tasks: int, kappa: float, mask=((1, 1), (1, 1))):
     points = jnp.concatenate([x, UNIT * jnp.asarray([[[2.0]], [[-math.sqrt(2)]]])], axis=1)
     rows = jnp.asarray([[1, 2], [0, 2]])
     sets = jnp.stack([points[0, rows[0]], points[1, rows[1]]])
-    at_sets = jax.vmap(lambda x: reference(hyper_prior.marginal(x), jitter))(sets)
+    at_sets = jax.jit(jax.vmap(lambda x: reference(hyper_prior.marginal(x), jitter)))(sets)
     return objective, MeasuredBatch(tasks, points, rows, at_sets)
 
 
@@ -93,7 +99,7 @@ KL_2 = 0.5 * (1424 / 399 + 152 / 399 - 2 + math.log(399 / 256) - math.log(77 / 1
 
 def test_the_objective_worked_by_hand():
     objective, batch = hand_case(num_tasks=2, kappa=0.3)
-    loss, terms = objective.loss(hand_prior(), batch)
+    loss, terms = evaluate(objective, hand_prior(), batch)
     weight = 0.3 * (1 / math.sqrt(2) + 1 / (2 * 2))
     expected = 0.5 * ((-LN_Z_1 / 2 + weight * KL_1) + (-LN_Z_2 / 2 + weight * KL_2))
     assert abs(float(loss) - expected) < 1e-10
@@ -105,7 +111,7 @@ def test_the_objective_worked_by_hand():
 @pytest.mark.parametrize(("num_tasks", "kappa"), [(2, 0.0), (2, 5.0), (50, 0.3), (1000, 2.0)])
 def test_the_weight_counts_all_tasks_not_those_of_the_batch(num_tasks, kappa):
     objective, batch = hand_case(num_tasks=num_tasks, kappa=kappa)
-    _, terms = objective.loss(hand_prior(), batch)
+    _, terms = evaluate(objective, hand_prior(), batch)
     weight = kappa * (1 / math.sqrt(num_tasks) + 1 / (num_tasks * 2))
     assert abs(float(terms["complexity"]) - 0.5 * weight * (KL_1 + KL_2)) < 1e-10
     assert abs(float(terms["fit"]) + 0.25 * (LN_Z_1 + LN_Z_2)) < 1e-10
@@ -114,7 +120,7 @@ def test_the_weight_counts_all_tasks_not_those_of_the_batch(num_tasks, kappa):
 def test_tasks_of_different_lengths_worked_by_hand():
     """The second task keeps its first observation only: T is 2 and 1."""
     objective, batch = hand_case(num_tasks=2, kappa=0.3, mask=((1, 1), (1, 0)))
-    loss, _ = objective.loss(hand_prior(), batch)
+    loss, _ = evaluate(objective, hand_prior(), batch)
     ln_z = -0.5 * (1 / DIAGONAL + math.log(DIAGONAL) + math.log(2 * math.pi))
     # The padded row is a standard normal at its mean, but for its jitter.
     ln_z -= 0.5 * math.log(1 + JITTER)
@@ -167,13 +173,14 @@ def test_random_batches_match_an_independent_implementation(seed):
     kernel = SquaredExponential(jnp.log(jnp.asarray([0.5, 0.9])), jnp.log(1.3))
     prior = GaussianProcess(ConstantMean(jnp.asarray(0.2)), kernel, jnp.log(0.05))
     batch, (loss, _) = draw_and_evaluate(make_objective(data), prior, jax.random.key(seed))
-    own, hyper = ConstantKernel(1.3) * RBF([0.5, 0.9]), ConstantKernel(1.5) * RBF(0.4)
+    lengthscales: Any = [0.5, 0.9]
+    own, hyper = ConstantKernel(1.3) * RBF(lengthscales), ConstantKernel(1.5) * RBF(0.4)
     n, values = len(LENGTHS), []
     for task in range(3):
         mask = np.asarray(batch.tasks.mask[task])
         length = mask.sum()
         x, y = np.asarray(batch.tasks.x[task])[mask], np.asarray(batch.tasks.y[task])[mask]
-        observed = scipy.stats.multivariate_normal(
+        observed = multivariate_normal(
             np.full(length, 0.2), own(x) + (0.05 + JITTER) * np.eye(length)
         )
         points = np.asarray(batch.points[task])[np.asarray(batch.rows[task])]
@@ -191,7 +198,7 @@ def test_random_batches_match_an_independent_implementation(seed):
 
 def test_gradient_by_every_parameter_matches_finite_differences():
     objective = make_objective(make_data())
-    batch = objective.draw(key=jax.random.key(0))
+    batch = eqx.filter_jit(objective.draw)(key=jax.random.key(0))
     assert len({int(length) for length in batch.tasks.mask.sum(axis=1)}) > 1
     params, static = eqx.partition(neural_prior(), eqx.is_inexact_array)
     flat, unravel = ravel_pytree(params)
@@ -243,13 +250,13 @@ def test_padded_rows_and_padded_tasks_never_matter(seed, lengths):
     x, y = rng.normal(size=(8, 4, 2)), rng.normal(size=(8, 4))
     junk = 1e3 * rng.normal(size=(8, 4, 3))
 
-    def evaluate(x, y):
+    def evaluate_on(x, y):
         arrays = (jnp.asarray(x), jnp.asarray(y), jnp.asarray(mask))
         objective = make_objective(MetaData(*arrays, data.num_tasks, data.domain))
         return draw_and_evaluate(objective, PRIOR, jax.random.key(seed))[1]
 
-    clean, _ = evaluate(np.where(mask[..., None], x, 0.0), np.where(mask, y, 0.0))
-    dirty, _ = evaluate(
+    clean, _ = evaluate_on(np.where(mask[..., None], x, 0.0), np.where(mask, y, 0.0))
+    dirty, _ = evaluate_on(
         np.where(mask[..., None], x, junk[..., :2]), np.where(mask, y, junk[..., 2])
     )
     assert np.isfinite(clean)

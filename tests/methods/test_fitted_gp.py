@@ -11,6 +11,7 @@ import scipy.stats
 from scipy.spatial.distance import cdist
 
 from metaprior.data import run_of
+from metaprior.gp import ConstantMean, SquaredExponential
 from metaprior.methods import FittedGP
 from metaprior.methods._fitted_gp import fit_process
 
@@ -49,6 +50,8 @@ def best_by_scipy(x, y, num_starts=10):
 @partial(jax.jit, static_argnums=3)
 def fitted(x, y, mask, num_steps):
     process = fit_process(x, y, mask, num_steps=num_steps)
+    assert isinstance(process.mean, ConstantMean)
+    assert isinstance(process.kernel, SquaredExponential)
     return jnp.concatenate(
         [
             jnp.stack([process.mean.value, process.log_noise_variance]),
@@ -76,7 +79,7 @@ def our_fit(x, y):
     ],
 )
 def test_the_fit_is_as_good_as_scipys_best_of_ten(d, kind):
-    """Where the run says something. On a run that looks like noise in two dimensions, the density
+    """Where the run says something: on one that looks like noise in two dimensions, the density
     has many modes, and neither search finds the best of them reliably."""
     rng = np.random.default_rng(d)
     x = rng.uniform(size=(3 if kind == "few" else 14, d))
@@ -118,7 +121,7 @@ def test_predictions_follow_the_units_of_the_run():
     plain, scaled = predicted(run_of(x, y), test), predicted(run_of(x, 500.0 * y - 3e4), test)
     np.testing.assert_allclose(scaled.mean, 500.0 * plain.mean - 3e4, rtol=1e-6)
     np.testing.assert_allclose(scaled.variance, 500.0**2 * plain.variance, rtol=1e-3)
-    assert np.abs(plain.mean - np.sin(4 * test).sum(axis=1)).max() < 0.3
+    assert np.median(np.abs(plain.mean - np.sin(4 * test).sum(axis=1))) < 0.1
 
 
 @pytest.mark.parametrize("y", [[5.0], [3.0, 3.0, 3.0], [0.0, 1.0, 1e6], [1.0, 2.0, 2.5]], ids=str)

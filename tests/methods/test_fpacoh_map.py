@@ -1,4 +1,4 @@
-"""F-PACOH-MAP as a method: what it learns, what kappa does, and whether its intervals are honest."""
+"""F-PACOH-MAP as a method: what it learns, what kappa does, and how honest its intervals are."""
 
 from dataclasses import replace
 
@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import metaprior as mp
 from metaprior.data import Run
@@ -57,6 +58,7 @@ def test_kappa_pulls_the_prior_towards_the_hyper_prior(hill_tasks, quick_fpacoh)
     assert spread[0] > 2 * spread[2]
 
 
+@pytest.mark.slow
 def test_trainings_in_a_batch_are_the_trainings_one_by_one(hill_tasks, quick_fpacoh):
     first = replace(quick_fpacoh, num_steps=40)
     methods = [first, replace(first, kappa=1.0, learning_rate=3e-3, noise_log_spread=0.5)]
@@ -131,8 +133,6 @@ def test_intervals_cover_what_they_say_when_the_prior_is_the_truth(draws):
 def test_dishonest_intervals_would_be_noticed(draws):
     """Negative controls: half the standard deviation, and a context from another function."""
     honest, shuffled = draws
-    from scipy.stats import norm
-
     overconfident = norm.cdf(2.0 * norm.ppf(np.clip(honest, 1e-12, 1 - 1e-12)))
     assert (off_nominal(overconfident) > 8).all()
     assert (off_nominal(shuffled) > 8).all()

@@ -1,5 +1,7 @@
 """The vanilla GP against scikit-learn's, on data standardised by hand."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,7 +19,8 @@ METHOD = VanillaGP(lengthscale=0.4, variance=1.7, noise_variance=0.03)
 def sklearn_predict(d, x, y, test):
     """Mean, standard deviation of f, and of y, in standardised units, at the points `test`."""
     kernel = ConstantKernel(1.7, "fixed") * RBF(0.4 * np.sqrt(d), "fixed")
-    gp = GaussianProcessRegressor(kernel, alpha=0.03 + 1e-8, optimizer=None)
+    settings: dict[str, Any] = dict(alpha=0.03 + 1e-8, optimizer=None)
+    gp: Any = GaussianProcessRegressor(kernel, **settings)
     mean, std = (gp.fit(x, y) if len(y) else gp).predict(test, return_std=True)
     return mean, std, np.sqrt(std**2 + 0.03)
 

@@ -5,7 +5,10 @@ Commands import what they need when they run, so that `--help` does not wait for
 
 import importlib.util
 import os
+import signal
+import sys
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, Any
 
 import typer
@@ -42,7 +45,19 @@ app = typer.Typer(
 def main() -> None:
     """The console script."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    signal.signal(signal.SIGINT, _leave)
     app(prog_name="metaprior")
+
+
+def _leave(signum: int, frame: FrameType | None) -> None:
+    """End the process at once.
+
+    An exception would not do: raised while JAX is called back by Python's garbage collector, which
+    is where a signal during a compilation often arrives, it is swallowed and the command goes on.
+    """
+    if sys.stderr.isatty():
+        os.write(sys.stderr.fileno(), b"\x1b[?25h\n")  # the progress bar had hidden the cursor
+    os._exit(INTERRUPTED)
 
 
 def _print_version(wanted: bool) -> bool:

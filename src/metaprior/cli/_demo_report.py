@@ -71,6 +71,7 @@ def print_report(found: dict[str, Any], console: Console) -> None:
     """Tables of the numbers, with a plain account of how they came about."""
     sizes = found["sizes"]
     branin, mixture, sets = sizes["branin"], sizes["mixture"], sizes["num_mixture_sets"]
+    times = f"{sets} times, each time " if sets > 1 else ""
     console.print()
     console.print(_regret_table(found, sizes["num_race_tasks"]))
     console.print(
@@ -86,8 +87,7 @@ def print_report(found: dict[str, Any], console: Console) -> None:
     console.print(
         f"Values of {sizes['num_prediction_tasks']} unseen functions at "
         f"{sizes['num_prediction_points']} uniform points each, predicted from 1 or 8 uniform "
-        f"points; learned {sets} {'time' if sets == 1 else 'times'}, each time from "
-        f"{mixture['num_tasks']} past runs of "
+        f"points; learned {times}from {mixture['num_tasks']} past runs of "
         f"{mixture['run_length']} queries. A calibration error of 0 is perfect; a higher "
         "log-likelihood is better.",
         style="dim",

@@ -130,7 +130,7 @@ def mixture_part(sizes: Sizes, seed: int, stages: Stages, *, key: PRNGKeyArray) 
         }
         task = family.unstack(unseen)[0]
         beliefs = {name: _beliefs(learned[name][0], task) for name in (VANILLA, FPACOH)}
-    past_tasks = _collected_tasks(family, count, key_histories)[: family.num_tasks]
+    past_tasks = collected_tasks(family, count, key_histories)[: family.num_tasks]
     return MixturePart(_past_runs(sets[0], past_tasks), beliefs, predictions)
 
 
@@ -169,7 +169,7 @@ def _beliefs(prior: mp.Prior, task: MixtureTask) -> list[Belief]:
     return beliefs
 
 
-def _collected_tasks(family: Mixture1d, count: int, key: PRNGKeyArray) -> list[MixtureTask]:
+def collected_tasks(family: Mixture1d, count: int, key: PRNGKeyArray) -> list[MixtureTask]:
     """The tasks whose histories `collect_histories` made from the same key."""
     return family.unstack(family.sample_tasks(count, key=jax.random.split(key)[0]))
 

@@ -35,7 +35,7 @@ LOWEST_NOISE_VARIANCE = 1e-6
 class FittedGP(AbstractMethod):
     """A GP whose hyper-parameters are fitted to each new run; past runs only name the space.
 
-    - `num_steps`: quasi-Newton steps from each of a few starting lengthscales.
+    - `num_steps`: quasi-Newton steps from each of a few starting points.
     """
 
     num_steps: int = 25
@@ -83,11 +83,14 @@ def fit_process(x, y, mask, *, num_steps: int) -> GaussianProcess:
         penalty = 0.5 * jnp.sum(((parameters[1:] - prior_mean) / prior_std) ** 2)
         return _process(parameters).log_marginal_likelihood(x, y, mask) - penalty
 
-    def fit(log_lengthscale):
-        start = jnp.concatenate([jnp.array([0.0, -6.0, 0.0]), jnp.full(d, log_lengthscale)])
+    def fit(log_lengthscale, log_noise_variance):
+        scales = jnp.stack([jnp.zeros(()), log_noise_variance, jnp.zeros(())])
+        start = jnp.concatenate([scales, jnp.full(d, log_lengthscale)])
         return ascend(log_posterior, start, lower, upper, num_steps=num_steps)
 
-    found = jax.vmap(fit)(jnp.log(jnp.array([0.2, 0.8])) + 0.5 * jnp.log(d))
+    # Short and long waves without noise, and noise around something smooth: the usual modes.
+    lengthscales, log_noise = jnp.array([0.2, 0.8, 0.8]), jnp.array([-6.0, -6.0, -1.0])
+    found = jax.vmap(fit)(jnp.log(lengthscales) + 0.5 * jnp.log(d), log_noise)
     return _process(found.x[jnp.argmax(found.value)])
 
 

@@ -2,7 +2,8 @@
 
 import abc
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from copy import copy
+from dataclasses import fields
 from typing import Any
 
 import equinox as eqx
@@ -84,7 +85,7 @@ def meta_train_many(
 
     def one(numbers, key):
         """What differs between the trainings; the data do not."""
-        method = replace(first, **numbers)
+        method = _with(first, numbers)
         objective = eqx.tree_at(lambda o: o.data, method.objective(tasks, data), None)
         model = method.initial(tasks.space.num_columns, key=key)
         return model, objective, method._schedule()
@@ -100,7 +101,7 @@ def meta_train_many(
         on_progress=on_progress,
     )
     return eqx.filter_vmap(
-        lambda model, numbers: replace(first, **numbers).surrogate(model, standardiser)
+        lambda model, numbers: _with(first, numbers).surrogate(model, standardiser)
     )(trained.model, numbers)
 
 
@@ -122,3 +123,13 @@ def _numbers(methods: Sequence[AbstractGradientMethod]) -> dict[str, Float[Array
             )
     names = [field.name for field in fields(first) if field.type is float]
     return {name: jnp.asarray([getattr(m, name) for m in methods]) for name in names}
+
+
+def _with(
+    method: AbstractGradientMethod, numbers: dict[str, Float[Array, ""]]
+) -> AbstractGradientMethod:
+    """`method` with traced numbers in place of its own; its constructor takes plain ones only."""
+    traced = copy(method)
+    for name, number in numbers.items():
+        object.__setattr__(traced, name, number)
+    return traced

@@ -89,9 +89,10 @@ def load(folder: str | Path, *, space: Space | None = None) -> Prior:
         trained_on = dict(description["trained_on"])
         blank = method.blank_surrogate(saved_space.num_columns)
     except (KeyError, TypeError, ValueError) as error:
+        problem = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(".")
         raise PriorFileError(
-            f"{folder / DESCRIPTION} is damaged ({type(error).__name__}: {error}); restore it from "
-            "a copy or learn the prior again."
+            f"{folder / DESCRIPTION} is damaged ({problem}); restore it from a copy or learn the "
+            "prior again."
         ) from error
     if space is not None and space != saved_space:
         raise PriorFileError(
@@ -172,26 +173,43 @@ def _method(described: dict[str, Any]) -> AbstractMethod:
     name = settings.pop("name")
     if name not in KNOWN_METHODS:
         raise ValueError(f"unknown method {name!r}; known are {sorted(KNOWN_METHODS)}")
+    for field in dataclasses.fields(KNOWN_METHODS[name]):
+        value = settings.get(field.name, field.default)
+        # JSON writes a float without decimals as it is, but never a number as text.
+        if field.type in (int, float) and type(value) not in (int, field.type):
+            raise ValueError(f"{field.name} of {name} is {value!r}, which is not a number")
     return KNOWN_METHODS[name](**settings)
 
 
 def _fill(blank, tensors: dict[str, np.ndarray], folder: Path):
-    """`blank` with its arrays replaced by the saved ones of the same names, types and shapes."""
+    """`blank` with its arrays replaced by the saved ones of the same names, types and shapes.
+
+    Where an array of `blank` has an axis of length 0, any length will do: it counts past runs.
+    """
     leaves = _leaves(blank)
-    expected = {path: _form(leaf) for path, leaf in leaves}
-    found = {path: _form(tensor) for path, tensor in tensors.items()}
-    if expected != found:
-        wrong = sorted(p for p in expected.keys() | found.keys() if expected.get(p) != found.get(p))
-        raise PriorFileError(
-            f"{folder / ARRAYS} does not fit {DESCRIPTION}: {wrong[0]} is "
-            f"{found.get(wrong[0], 'missing')} where {expected.get(wrong[0], 'nothing')} was "
-            "expected; restore both files from one copy."
-        )
+    expected = dict(leaves)
+    for path in sorted(expected.keys() | tensors.keys()):
+        if path not in expected or path not in tensors or not _fits(tensors[path], expected[path]):
+            found = _form(tensors.get(path), "missing")
+            raise PriorFileError(
+                f"{folder / ARRAYS} does not fit {DESCRIPTION}: {path} is {found} where "
+                f"{_form(expected.get(path), 'nothing')} was expected; restore both files from "
+                "one copy."
+            )
     arrays, static = eqx.partition(blank, eqx.is_array)
     ordered = [jax.numpy.asarray(tensors[path]) for path, _ in leaves]
     return eqx.combine(jax.tree.unflatten(jax.tree.structure(arrays), ordered), static)
 
 
-def _form(array) -> str:
-    """Type and shape of an array, as an error names them."""
-    return f"{np.dtype(array.dtype).name}{list(array.shape)}"
+def _fits(tensor: np.ndarray, blank) -> bool:
+    """Whether a saved array can stand where `blank` has this one."""
+    return (
+        np.dtype(tensor.dtype) == np.dtype(blank.dtype)
+        and tensor.ndim == blank.ndim
+        and all(b in (0, t) for t, b in zip(tensor.shape, blank.shape, strict=True))
+    )
+
+
+def _form(array, absent: str) -> str:
+    """Type and shape of an array, as an error names them; `absent` if there is none."""
+    return absent if array is None else f"{np.dtype(array.dtype).name}{list(array.shape)}"

@@ -59,6 +59,26 @@ def _race(policy, tasks, num_queries, keys, noise_std, infer):
 
 
 @float64
+def values_at_predicted_best(
+    policy: SurrogatePolicy, tasks: AbstractTask, found: Race, num_seen: int, *, key: PRNGKeyArray
+) -> Float[np.ndarray, " tasks"]:
+    """Noise-free value of each task where the model expects the best, after `num_seen` queries."""
+    count = found.y.shape[0]
+    tasks = jax.tree.map(jnp.asarray, tasks)
+    keys = jax.random.split(key, count)
+    x, y = jnp.asarray(found.x), jnp.asarray(found.y)
+    return np.asarray(_values_at_predicted_best(policy, tasks, x, y, jnp.asarray(num_seen), keys))
+
+
+@eqx.filter_jit
+def _values_at_predicted_best(policy, tasks, x, y, num_seen, keys):
+    def one(task, x, y, key):
+        return task(policy.predicted_best(Run(x, y, num_seen), key=key))
+
+    return jax.vmap(one)(tasks, x, y, keys)
+
+
+@float64
 def collect_histories(
     family: Family, num_tasks: int, run_length: int, *, key: PRNGKeyArray
 ) -> Tasks:

@@ -1,0 +1,40 @@
+"""One training for each method, shared by all checks."""
+
+from typing import NamedTuple
+
+import pytest
+
+import metaprior as mp
+from metaprior.methods import KNOWN_METHODS, AbstractMethod, AbstractSurrogate
+from tests.conformance.cases import CASES, Case, hill_tasks, method_of
+
+
+class Trained(NamedTuple):
+    """A method of the table after its small training."""
+
+    case: Case
+    method: AbstractMethod
+    prior: mp.Prior
+
+    @property
+    def surrogate(self) -> AbstractSurrogate:
+        return self.prior.surrogate
+
+
+# A worker that runs all checks of a method trains it once (pytest --dist loadgroup).
+NAMES = [
+    pytest.param(name, marks=pytest.mark.xdist_group(name))
+    for name in KNOWN_METHODS
+    if name in CASES
+]
+
+
+@pytest.fixture(scope="session")
+def tasks() -> mp.Tasks:
+    return hill_tasks()
+
+
+@pytest.fixture(scope="session", params=NAMES)
+def trained(request, tasks) -> Trained:
+    method = method_of(request.param)
+    return Trained(CASES[request.param], method, mp.learn(tasks, method=method, seed=0))

@@ -1,0 +1,249 @@
+"""Saving and loading: exact, all or nothing, and one clear sentence for every damaged file."""
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+import metaprior as mp
+from metaprior.methods import KNOWN_METHODS, VanillaGP
+from metaprior.store import PriorFileError, _format
+
+SPACE = mp.Space(x=mp.Real(0.0, 1.0), c=mp.Categorical(["a", "ü"]))
+
+
+def learn_vanilla(space=SPACE, **settings):
+    rng = np.random.default_rng(0)
+    runs = [
+        (space.decode(rng.uniform(size=(4, space.num_columns))), rng.normal(size=4))
+        for _ in range(3)
+    ]
+    tasks = mp.Tasks.from_runs(runs, space=space, direction="minimize")
+    return mp.learn(tasks, method=VanillaGP(**settings))
+
+
+@pytest.fixture
+def saved(tmp_path):
+    return learn_vanilla().save(tmp_path / "prior")
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.fixture
+def prior_of(hill_space, hill_runs, hill_prior):
+    """A prior learned by the method of that name."""
+
+    def learn(name):
+        if name == type(hill_prior.method).__name__:
+            return hill_prior  # has been trained already
+        method = KNOWN_METHODS[name]()
+        if hasattr(method, "learning_rate"):  # trained by gradients: a few steps are enough
+            method = dataclasses.replace(method, num_steps=10)
+        return mp.learn(mp.Tasks.from_runs(hill_runs, space=hill_space), method=method, seed=3)
+
+    return learn
+
+
+@pytest.mark.parametrize("name", sorted(KNOWN_METHODS))
+def test_a_loaded_prior_predicts_the_same_bit_for_bit(name, prior_of, hill_runs, tmp_path):
+    prior = prior_of(name)
+    loaded = mp.load(prior.save(tmp_path / "prior"))
+    assert (loaded.space, loaded.direction) == (prior.space, prior.direction)
+    assert loaded.method == prior.method
+    assert loaded.trained_on == prior.trained_on and loaded.trained_on["tasks"] == 6
+    assert loaded.history.keys() == prior.history.keys()
+    for term, history in prior.history.items():
+        np.testing.assert_array_equal(loaded.history[term], history)
+    points = hill_runs[3][0]
+    for x, y in ([], []), hill_runs[2]:
+        np.testing.assert_array_equal(
+            loaded.condition(x, y).predict(points), prior.condition(x, y).predict(points)
+        )
+
+
+def test_the_folder_says_what_it_is(saved):
+    assert names(saved) == ["README.md", "prior.json", "prior.safetensors"]
+    card = (saved / "README.md").read_text(encoding="utf-8")
+    assert "VanillaGP" in card and "minimized" in card and "Categorical(['a', 'ü'])" in card
+    description = json.loads((saved / "prior.json").read_text())
+    assert description["format"] == "metaprior-prior" and description["format_version"] == 1
+
+
+def test_an_earlier_prior_is_replaced(saved):
+    again = learn_vanilla(lengthscale=0.7).save(str(saved))
+    assert again == saved and names(saved.parent) == ["prior"]
+    assert mp.load(saved).method == VanillaGP(lengthscale=0.7)
+    assert names(saved) == ["README.md", "prior.json", "prior.safetensors"]
+
+
+def test_new_and_empty_folders_are_filled(tmp_path):
+    (tmp_path / "empty").mkdir()
+    for folder in (tmp_path / "empty", tmp_path / "one" / "two" / "prior"):
+        assert mp.load(learn_vanilla().save(folder)).method == VanillaGP()
+
+
+@pytest.mark.parametrize("with_prior", [False, True])
+def test_other_peoples_files_are_not_overwritten(tmp_path, with_prior):
+    folder = tmp_path / "work"
+    if with_prior:
+        learn_vanilla().save(folder)
+    else:
+        folder.mkdir()
+    (folder / "thesis.txt").write_text("years of work")
+    before = names(folder)
+    with pytest.raises(PriorFileError, match="^Cannot save a prior to .*; name an empty or a new"):
+        learn_vanilla().save(folder)
+    assert names(folder) == before and (folder / "thesis.txt").read_text() == "years of work"
+    assert names(tmp_path) == ["work"]
+
+
+def test_a_file_in_the_way_is_not_overwritten(tmp_path):
+    (tmp_path / "prior").write_text("mine")
+    with pytest.raises(PriorFileError, match="it is a file; name a folder[.]$"):
+        learn_vanilla().save(tmp_path / "prior")
+    assert (tmp_path / "prior").read_text() == "mine"
+
+
+def disk_full(*args, **kwargs):
+    raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize("exists", [False, True])
+@pytest.mark.parametrize("broken", ["write_bytes", "write_text"])
+def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch, exists, broken):
+    folder = tmp_path / "prior"
+    if exists:
+        learn_vanilla().save(folder)
+    other = learn_vanilla(lengthscale=0.7)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, broken, disk_full)
+        with pytest.raises(OSError, match="No space left"):
+            other.save(folder)
+    assert names(tmp_path) == (["prior"] if exists else [])
+    if exists:
+        assert mp.load(folder).method == VanillaGP()
+
+
+def test_a_failing_move_leaves_what_was_there(saved, monkeypatch):
+    """The old folder is moved away before the new one takes its place: it must come back."""
+    moves = []
+
+    def second_fails(source, target):
+        moves.append(target)
+        if len(moves) == 2:
+            disk_full()
+        original(source, target)
+
+    original = os.replace
+    other = learn_vanilla(lengthscale=0.7)
+    with monkeypatch.context() as patch:
+        patch.setattr(_format.os, "replace", second_fails)
+        with pytest.raises(OSError, match="No space left"):
+            other.save(saved)
+    assert names(saved.parent) == ["prior"]
+    assert mp.load(saved).method == VanillaGP()
+
+
+def edited(change):
+    """Damage done to the description."""
+
+    def damage(folder):
+        path = folder / "prior.json"
+        description = json.loads(path.read_text())
+        path.write_text(json.dumps(change(description)))
+
+    return damage
+
+
+def truncated(name, keep):
+    """A file of which only the beginning is left."""
+
+    def damage(folder):
+        content = (folder / name).read_bytes()
+        (folder / name).write_bytes(content[: int(keep * len(content))])
+
+    return damage
+
+
+def arrays(change):
+    """Damage done to the arrays."""
+
+    def damage(folder):
+        path = folder / "prior.safetensors"
+        save_file(change(load_file(path)), path)
+
+    return damage
+
+
+def without_first(tensors):
+    return dict(sorted(tensors.items())[1:])
+
+
+DAMAGES = {
+    "truncated arrays": truncated("prior.safetensors", 0.6),
+    "truncated header": truncated("prior.safetensors", 0.02),
+    "empty arrays": truncated("prior.safetensors", 0.0),
+    "truncated description": truncated("prior.json", 0.5),
+    "empty description": truncated("prior.json", 0.0),
+    "binary description": lambda f: (f / "prior.json").write_bytes(b"\xff\xfe\x00\x80"),
+    "foreign description": lambda f: (f / "prior.json").write_text('{"name": "a package"}'),
+    "description is a list": lambda f: (f / "prior.json").write_text("[1, 2]"),
+    "arrays are text": lambda f: (f / "prior.safetensors").write_text("not tensors at all"),
+    "no arrays": lambda f: (f / "prior.safetensors").unlink(),
+    "no description": lambda f: (f / "prior.json").unlink(),
+    "newer format": edited(lambda d: d | {"format_version": 2}),
+    "no version": edited(lambda d: {k: v for k, v in d.items() if k != "format_version"}),
+    "unknown method": edited(lambda d: d | {"method": {"name": "Oracle"}}),
+    "unknown setting": edited(lambda d: d | {"method": {"name": "VanillaGP", "magic": 1}}),
+    "setting is text": edited(lambda d: d | {"method": {"name": "FittedGP", "num_steps": "x"}}),
+    "size is text": edited(lambda d: d | {"method": {"name": "FPacohMap", "feature_dim": "x"}}),
+    "no method": edited(lambda d: {k: v for k, v in d.items() if k != "method"}),
+    "method is text": edited(lambda d: d | {"method": "VanillaGP"}),
+    "no space": edited(lambda d: d | {"space": None}),
+    "damaged space": edited(lambda d: d | {"space": {"dimensions": [{"type": "real"}]}}),
+    "damaged direction": edited(lambda d: d | {"direction": "sideways"}),
+    "direction is a list": edited(lambda d: d | {"direction": ["maximize"]}),
+    "damaged training": edited(lambda d: d | {"trained_on": 3}),
+    "damaged history": edited(lambda d: d | {"history": 3}),
+    "other method": edited(lambda d: d | {"method": {"name": "FPacohMap"}}),
+    "missing array": arrays(without_first),
+    "extra array": arrays(lambda t: t | {"more": np.zeros(3)}),
+    "other shape": arrays(lambda t: {k: np.zeros((2, 2)) for k in t}),
+    "single precision": arrays(lambda t: {k: v.astype(np.float32) for k, v in t.items()}),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
+def test_damage_is_named_in_one_sentence(saved, damage):
+    damage(saved)
+    with pytest.raises(PriorFileError) as caught:
+        mp.load(saved)
+    text = str(caught.value)
+    assert str(saved) in text and "\n" not in text
+    assert text.endswith(".") and (";" in text or ":" in text), text
+
+
+def test_arrays_of_another_prior_do_not_pass(saved, tmp_path):
+    wide = mp.Space(**{f"x{j}": mp.Real(0.0, 1.0) for j in range(4)})
+    other = learn_vanilla(wide).save(tmp_path / "other")
+    (saved / "prior.safetensors").write_bytes((other / "prior.safetensors").read_bytes())
+    with pytest.raises(PriorFileError, match=r"does not fit prior.json: .*\[4\] where .*\[3\]"):
+        mp.load(saved)
+
+
+def test_the_space_can_be_asked_for(saved):
+    assert mp.load(saved, space=SPACE).space == SPACE
+    other = mp.Space(x=mp.Real(0.0, 2.0), c=mp.Categorical(["a", "ü"]))
+    with pytest.raises(PriorFileError, match=r"is for the space .* not for .*Real\(0.0, 2.0\)"):
+        mp.load(saved, space=other)
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(PriorFileError, match="There is no prior in .*nowhere"):
+        mp.load(tmp_path / "nowhere")

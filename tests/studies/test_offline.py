@@ -1,0 +1,73 @@
+"""Offline studies: shapes, repeatability, and numbers that can only be what they are."""
+
+import jax
+import jax.random as jr
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from metaprior.bo import RandomSearch
+from metaprior.environments import Mixture1d
+from metaprior.methods import VanillaGP
+from metaprior.metrics import simple_regret
+from metaprior.studies import collect_histories, predict_uniform, race
+
+FAMILY = Mixture1d(noise_std=0.1)
+TASKS = FAMILY.sample_tasks(3, key=jr.key(1))
+
+
+@pytest.fixture(scope="module")
+def raced():
+    policy = RandomSearch(space=FAMILY.space)
+    return race(policy, TASKS, 12, key=jr.key(2), noise_std=0.1)
+
+
+def test_a_race_runs_every_task_by_itself(raced):
+    assert raced.values.shape == raced.y.shape == (3, 12) and raced.x.shape == (3, 12, 1)
+    for i, task in enumerate(FAMILY.unstack(TASKS)):
+        np.testing.assert_allclose(raced.values[i], jax.vmap(task)(raced.x[i]), rtol=1e-12)
+    assert len(np.unique(raced.x)) == 36  # no two runs share their random numbers
+    noise = (raced.y - raced.values).ravel()
+    assert 0.05 < noise.std() < 0.2
+    assert np.isnan(raced.values_at_predicted_best).all()
+
+
+def test_regret_of_a_race_never_grows_and_never_passes_the_optimum(raced):
+    regret = simple_regret(FAMILY.optimum(TASKS).value, raced.values)
+    assert (np.diff(regret, axis=1) <= 0).all() and (regret >= -1e-9).all()
+    assert (regret[:, -1] < regret[:, 0]).any()
+
+
+def test_collected_histories():
+    tasks = collect_histories(FAMILY, 3, 4, key=jr.key(0))
+    assert tasks.num_tasks == 3 and tasks.lengths.tolist() == [4, 4, 4]
+    assert tasks.space == FAMILY.space and tasks.direction == "maximize"
+    again = collect_histories(FAMILY, 3, 4, key=jr.key(0))
+    np.testing.assert_array_equal(tasks.x, again.x)
+    np.testing.assert_array_equal(tasks.y, again.y)
+    other = collect_histories(FAMILY, 3, 4, key=jr.key(1))
+    assert not np.array_equal(tasks.y, other.y)
+    # GP-UCB does not stay where it is: the queries of a run are different points.
+    assert all(len(np.unique(x.round(6))) == 4 for x in tasks.x[:, :4, 0])
+
+
+def test_predictions_at_uniform_points():
+    surrogate = VanillaGP(lengthscale=0.5).from_scratch(1)
+    found = predict_uniform(surrogate, TASKS, (0, 2, 16), 20, 1, key=jr.key(0))
+    assert found.cdf.shape == found.log_density.shape == (3, 3, 20)
+    assert (found.cdf >= 0).all() and (found.cdf <= 1).all()
+    assert np.isfinite(found.log_density).all()
+    # More context, better predictions, of most points at least.
+    assert np.median(found.log_density[:, 2]) > np.median(found.log_density[:, 0]) + 0.5
+    again = predict_uniform(surrogate, TASKS, (0, 2, 16), 20, 1, key=jr.key(0))
+    np.testing.assert_array_equal(again.cdf, found.cdf)
+
+
+def test_cdf_and_density_belong_to_the_truth():
+    """Without context, the surrogate's prior is a standard normal with noise: both known."""
+    surrogate = VanillaGP(lengthscale=0.5, noise_variance=0.25).from_scratch(1)
+    found = predict_uniform(surrogate, TASKS, (0,), 20, 1, key=jr.key(0))
+    values = norm.ppf(found.cdf) * np.sqrt(1.25)
+    np.testing.assert_allclose(norm.logpdf(values, 0, np.sqrt(1.25)), found.log_density, rtol=1e-6)
+    # Mixtures are 1 plus three positive bumps of at most 2.
+    assert (values > 1.0).all() and (values < 3.0).all()

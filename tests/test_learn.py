@@ -1,0 +1,193 @@
+"""`learn`: what it keeps, what it refuses, what it survives, and what it leaves alone."""
+
+import json
+import subprocess
+import sys
+import textwrap
+
+import equinox as eqx
+import jax
+import numpy as np
+import pytest
+
+import metaprior as mp
+from metaprior.methods import VanillaGP
+
+
+def leaves(prior):
+    return jax.tree.leaves(eqx.filter(prior.surrogate, eqx.is_array))
+
+
+def test_history_and_description(hill_prior, quick_fpacoh):
+    assert set(hill_prior.history) == {"fit", "complexity"}
+    for terms in hill_prior.history.values():
+        assert terms.shape == (quick_fpacoh.num_steps,) and np.isfinite(terms).all()
+    fit = hill_prior.history["fit"]
+    assert fit[-20:].mean() < fit[:20].mean() - 0.5
+    assert (hill_prior.history["complexity"] > 0).all()
+    assert hill_prior.trained_on == {
+        "tasks": 6,
+        "observations": 36,
+        "shortest run": 1,
+        "longest run": 8,
+        "seed": 0,
+    }
+    assert hill_prior.method is quick_fpacoh
+
+
+def test_the_same_seed_gives_the_same_prior_bit_for_bit(
+    hill_prior, hill_space, hill_runs, quick_fpacoh
+):
+    tasks = mp.Tasks.from_runs(hill_runs, space=hill_space)
+    reports = []
+    again = mp.learn(tasks, method=quick_fpacoh, seed=0, on_progress=reports.append)
+    for ours, theirs in zip(leaves(again), leaves(hill_prior), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_array_equal(again.history["fit"], hill_prior.history["fit"])
+    other = mp.learn(tasks, method=quick_fpacoh, seed=1)
+    assert not np.array_equal(other.history["fit"], hill_prior.history["fit"])
+    # Progress comes in pieces that make up the history.
+    assert [(r.step, r.num_steps) for r in reports] == [(100, 150), (150, 150)]
+    pieces = np.concatenate([r.terms["fit"] for r in reports])
+    np.testing.assert_array_equal(pieces, again.history["fit"])
+
+
+def test_a_method_without_training_has_no_history(hill_space, hill_runs):
+    prior = mp.learn(mp.Tasks.from_runs(hill_runs, space=hill_space), method=VanillaGP())
+    assert prior.history == {} and prior.direction == "maximize"
+
+
+def test_one_task_is_too_few(hill_space, hill_runs):
+    tasks = mp.Tasks.from_runs(hill_runs[:1], space=hill_space)
+    with pytest.raises(ValueError, match="^Learning a prior needs at least 2 tasks, received 1"):
+        mp.learn(tasks)
+
+
+def spoil(runs, kind):
+    """The runs with something awkward in them; lengths stay, so nothing is compiled anew."""
+    spoilt = [(points.copy(), values.copy()) for points, values in runs]
+    for points, values in spoilt:
+        if kind == "constant values":
+            values[:] = 7.0
+        elif kind == "constant column":
+            points[:, 1] = 4.0
+        elif kind == "one place":
+            points[:] = [0.5, 2.0]
+        elif kind == "repeated inputs":
+            points[1::2] = points[: len(points) - 1 : 2]
+    if kind == "outlier":
+        spoilt[4][1][3] = 1e6
+    if kind == "large offset":
+        spoilt = [(points, 1e9 + values) for points, values in spoilt]
+    return spoilt
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "constant values",
+        "constant column",
+        "one place",
+        "repeated inputs",
+        "outlier",
+        "large offset",
+    ],
+)
+def test_awkward_runs_break_nothing(hill_space, hill_runs, quick_fpacoh, kind):
+    """The first run has a single point in all of them."""
+    runs = spoil(hill_runs, kind)
+    prior = mp.learn(mp.Tasks.from_runs(runs, space=hill_space), method=quick_fpacoh, seed=0)
+    for terms in prior.history.values():
+        assert np.isfinite(terms).all()
+    corners = [[-1.0, 0.0], [1.0, 10.0], [0.5, 2.0]]
+    for x, y in (([], []), runs[0], runs[4]):
+        mean, std = prior.condition(x, y).predict(corners)
+        assert np.isfinite(mean).all()
+        assert np.isfinite(std).all() and (std > 0).all()
+
+
+SCRIPT = """
+    import json, sys
+    import jax, jax.numpy as jnp, numpy as np
+    import metaprior as mp
+
+    def flag():
+        return [bool(jax.config.jax_enable_x64), str(jnp.ones(1).dtype)]
+
+    seen = [flag()]
+    space = mp.Space(x=mp.Real(0.0, 1.0))
+    rng = np.random.default_rng(0)
+    runs = [(rng.uniform(size=(4, 1)), rng.normal(size=4)) for _ in range(3)]
+    tasks = mp.Tasks.from_runs(runs, space=space)
+    prior = mp.learn(tasks, method=mp.methods.FPacohMap(num_steps=2), seed=np.int64(4))
+    seen.append(flag())
+    optimizer = mp.Optimizer(prior, candidates=[[0.1], [0.5], [0.9]])
+    optimizer.tell(optimizer.ask(), 1.0)
+    seen.append(flag())
+    mean, std = prior.condition(*runs[0]).predict([[0.3]])
+    seen.append(flag())
+
+    errors = []
+    for call in (
+        lambda: mp.learn(runs),
+        lambda: mp.learn(None),
+        lambda: optimizer.ask(1.5),
+        lambda: optimizer.tell({"x": 0.1}, "much"),
+        lambda: optimizer.tell({"x": 0.1}, [1.0, 2.0]),
+    ):
+        try:
+            call()
+            errors.append(None)
+        except (TypeError, ValueError) as error:
+            errors.append(f"{type(error).__name__}: {error}")
+    leaves = jax.tree.leaves(prior.surrogate)
+    heavy = {"torch", "optuna", "pandas", "matplotlib", "sklearn"} & set(sys.modules)
+    json.dump(
+        {
+            "seen": seen,
+            "errors": errors,
+            "heavy": sorted(heavy),
+            "dtypes": [str(mean.dtype), str(std.dtype)],
+            "leaves": sorted({str(leaf.dtype) for leaf in leaves if hasattr(leaf, "dtype")}),
+            "seed": prior.trained_on["seed"],
+        },
+        sys.stdout,
+    )
+"""
+
+
+@pytest.fixture(scope="module")
+def as_users_run_it():
+    """What a program sees in which nobody has touched JAX's settings or checks types."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(SCRIPT)], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_the_callers_precision_is_left_alone(as_users_run_it):
+    assert as_users_run_it["seen"] == [[False, "float32"]] * 4
+    assert as_users_run_it["dtypes"] == ["float64", "float64"]
+    assert as_users_run_it["leaves"] == ["float64"]
+    assert as_users_run_it["seed"] == 4
+
+
+def test_wrong_types_are_named_in_one_sentence(as_users_run_it):
+    for error, words in zip(
+        as_users_run_it["errors"],
+        [
+            ("TypeError", "`tasks` is a list", "Tasks.from_runs"),
+            ("TypeError", "`tasks` is a NoneType", "Tasks.from_runs"),
+            ("ValueError", "1.5", "whole number"),
+            ("ValueError", "'much'", "None for a failure"),
+            ("ValueError", "[1.0, 2.0]", "None for a failure"),
+        ],
+        strict=True,
+    ):
+        assert error is not None and all(word in error for word in words), error
+        assert error.endswith(".") and "\n" not in error
+
+
+def test_nothing_heavy_is_imported_on_the_way(as_users_run_it):
+    assert as_users_run_it["heavy"] == []
