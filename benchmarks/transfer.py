@@ -38,7 +38,6 @@ from metaprior.bo import (
 from metaprior.environments import Branin, Camelback, Family, Hartmann6, Mixture1d
 from metaprior.methods import (
     ABLR,
-    AbstractSurrogate,
     FittedGP,
     FPacohMap,
     LearnedGP,
@@ -94,11 +93,16 @@ def evaluate(family: Family, seed: int, num_tasks: int, records: Records, report
     for name, method in METHODS.items():
         report(f"training {name}")
         surrogate = method.meta_train(history, key=key_train)
-        policy = make_policy(name, surrogate, family)
+        policy = SurrogatePolicy(
+            surrogate=surrogate,
+            acquisition=UpperConfidenceBound() if name == PLAIN else RestlessConfidenceBound(),
+            space=family.space,
+        )
+        started = InitialDesign(policy=policy, num_initial=NUM_INITIAL, space=family.space)
         report(f"racing {name}")
-        found = race(policy, tasks, NUM_QUERIES, key=key_test, noise_std=family.noise_std)
-        judge = policy.policy if isinstance(policy, InitialDesign) else policy
-        answer = values_at_predicted_best(judge, tasks, found, 20, key=key_test)
+        runner = started if name == FITTED else policy
+        found = race(runner, tasks, NUM_QUERIES, key=key_test, noise_std=family.noise_std)
+        answer = values_at_predicted_best(policy, tasks, found, 20, key=key_test)
         width = family.space.num_columns
         predicted = predict_uniform(surrogate, tasks, CONTEXTS, 200, width, key=key_test)
         per_task = [[calibration_error(cdf) for cdf in task] for task in predicted.cdf]
@@ -113,17 +117,6 @@ def evaluate(family: Family, seed: int, num_tasks: int, records: Records, report
     report(RANDOM)
     found = race(RandomSearch(space=family.space), tasks, NUM_QUERIES, key=key_test)
     records[RANDOM] = {"regret": simple_regret(optimum, found.values).tolist()}
-
-
-def make_policy(name: str, surrogate: AbstractSurrogate, family: Family):
-    policy = SurrogatePolicy(
-        surrogate=surrogate,
-        acquisition=UpperConfidenceBound() if name == PLAIN else RestlessConfidenceBound(),
-        space=family.space,
-    )
-    if name != FITTED:
-        return policy
-    return InitialDesign(policy=policy, num_initial=NUM_INITIAL, space=family.space)
 
 
 def pool(several: list[Records]) -> dict[str, dict[str, np.ndarray]]:
@@ -150,6 +143,17 @@ def table(family: str, results: dict) -> Table:
 def shown(samples: np.ndarray, digits: int) -> str:
     mean, half_width = mean_and_interval(samples)
     return f"{float(mean):.{digits}g} ± {float(half_width):.1g}"
+
+
+def markdown(family: str, results: dict) -> str:
+    """The table of one family for a documentation page."""
+    header = ["method", *(f"t={t}" for t in STEPS), *METRICS]
+    lines = [f"### {family}", "", f"| {' | '.join(header)} |", "|---" * len(header) + "|"]
+    for name, result in results.items():
+        regrets = [shown(result["regret"][:, t - 1], 2) for t in STEPS]
+        others = [shown(result[m], 3) if m in result else "" for m in METRICS]
+        lines.append(f"| {' | '.join([name, *regrets, *others])} |")
+    return "\n".join([*lines, ""])
 
 
 def verdict(results: dict) -> list[float]:
@@ -197,6 +201,7 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=0, help="1000 and above: for tuning")
     parser.add_argument("--tasks", type=int, default=10)
     parser.add_argument("--records", type=Path, help="write every number here as JSON")
+    parser.add_argument("--markdown", action="store_true", help="with --show: tables for a page")
     parser.add_argument("--show", type=Path, nargs="+", help="show records instead of making them")
     arguments = parser.parse_args()
     console = Console(width=180)
@@ -205,8 +210,10 @@ def main() -> None:
         for path in arguments.show:
             for family, several in json.loads(path.read_text()).items():
                 records.setdefault(family, []).extend(several)
-        families = [name for name in FAMILIES if name in records]
-        return show({name: pool(records[name]) for name in families}, console)
+        pooled = {name: pool(records[name]) for name in FAMILIES if name in records}
+        if arguments.markdown:
+            return print("\n".join(markdown(name, results) for name, results in pooled.items()))
+        return show(pooled, console)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         line = progress.add_task("")

@@ -68,9 +68,10 @@ class SteepSurrogate(AbstractSurrogate):
         return SteepPosterior()
 
 
-def steep(space):
+def steep(space, **options):
     """An optimiser whose acquisition is always largest in the same corner."""
-    return mp.Optimizer(mp.Prior(space, "maximize", VanillaGP(), SteepSurrogate()), search=SEARCH)
+    prior = mp.Prior(space, "maximize", VanillaGP(), SteepSurrogate())
+    return mp.Optimizer(prior, search=SEARCH, **options)
 
 
 def test_starts_without_data_and_finds_the_top(prior):
@@ -236,10 +237,10 @@ class CountingBound(AbstractAcquisition):
         return UpperConfidenceBound().score(posterior, run, anchors, key=key)
 
 
-def test_a_run_compiles_again_only_when_its_buffer_doubles(prior):
+def test_a_run_compiles_again_only_when_its_buffer_doubles():
     CountingBound.traces.clear()
     for seed in (0, 1):  # the second run finds everything compiled
-        optimizer = mp.Optimizer(prior, search=SEARCH, acquisition=CountingBound(), seed=seed)
+        optimizer = steep(SPACE, acquisition=CountingBound(), seed=seed)
         play(optimizer, 40)
         assert CountingBound.traces == [16, 32, 64]
 

@@ -14,7 +14,13 @@ import numpy as np
 
 import metaprior as mp
 from metaprior.data import Run, run_of
-from metaprior.methods import KNOWN_METHODS, AbstractMethod, AbstractPosterior, Moments
+from metaprior.methods import (
+    KNOWN_METHODS,
+    AbstractMethod,
+    AbstractPosterior,
+    AbstractSurrogate,
+    Moments,
+)
 
 
 @dataclass(frozen=True)
@@ -68,18 +74,19 @@ def points_of(rng: np.random.Generator, num: int) -> list[dict[str, Any]]:
     return SPACE.decode(rng.uniform(size=(num, SPACE.num_columns)))
 
 
-def hill(points: list[dict[str, Any]], top: float) -> np.ndarray:
-    """Hills over `x` around `top`, highest at level 2."""
+def hill(points: list[dict[str, Any]], top: float, height: float) -> np.ndarray:
+    """A hill over `x` around `top`, highest at level 2."""
     steepness = [3.0 if point["kind"] == "steep" else 1.0 for point in points]
     distance = [(p["x"] - top) ** 2 + 0.2 * (p["level"] - 2) ** 2 for p in points]
-    return 2.0 - np.array(steepness) * distance
+    return height - np.array(steepness) * distance
 
 
 def hill_run(seed: int, num: int) -> tuple[list[dict[str, Any]], np.ndarray]:
     """One task of the family, observed at random points."""
     rng = np.random.default_rng(seed)
     points = points_of(rng, num)
-    return points, hill(points, 0.3 + 0.1 * rng.normal())
+    # Heights differ more than anything else, so that a single point says much about a task.
+    return points, hill(points, 0.3 + 0.1 * rng.normal(), 3.0 * rng.normal())
 
 
 def hill_tasks() -> mp.Tasks:
@@ -111,9 +118,18 @@ TRACES: list[str] = []
 
 
 @eqx.filter_jit
-def condition(surrogate, run: Run) -> AbstractPosterior:
+def _condition(surrogate: AbstractSurrogate, run: Run) -> AbstractPosterior:
     TRACES.append(type(surrogate).__name__)
     return surrogate.condition(run)
+
+
+def condition(surrogate: AbstractSurrogate, run: Run) -> AbstractPosterior:
+    # JAX compiles again for a number of weak type, such as a Python float makes.
+    return _condition(*jax.tree.map(_strong, (surrogate, run)))
+
+
+def _strong(leaf):
+    return jnp.asarray(np.asarray(leaf)) if eqx.is_array(leaf) else leaf
 
 
 @eqx.filter_jit
@@ -121,7 +137,7 @@ def moments(posterior: AbstractPosterior, x) -> Moments:
     return jax.vmap(posterior.moments)(x)
 
 
-def predict(surrogate, run: Run, x=QUERIES) -> Moments:
+def predict(surrogate: AbstractSurrogate, run: Run, x: np.ndarray | jax.Array = QUERIES) -> Moments:
     """Moments at as many points as a run has room for: one shape, compiled once."""
     return moments(condition(surrogate, run), jnp.asarray(x))
 

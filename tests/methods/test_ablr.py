@@ -1,6 +1,7 @@
 """ABLR: Bayesian linear regression as the textbook has it, in both spaces, and what it learns."""
 
 from dataclasses import replace
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaprior as mp
-from metaprior.data import Real, Run, Space, empty_run, run_of
+from metaprior.data import Real, Space, empty_run, run_of
 from metaprior.gp import Spread
 from metaprior.gp._bayesian_linear import (
     DataSpaceWeights,
@@ -26,6 +27,10 @@ from metaprior.gp._bayesian_linear import (
 )
 from metaprior.methods import VanillaGP, meta_train_many
 from metaprior.methods._ablr import ABLR
+
+# Their published types know scalars only.
+multivariate_normal: Any = scipy.stats.multivariate_normal
+normal: Any = scipy.stats.norm
 
 JITTER = 1e-8
 WEIGHT_VARIANCE, NOISE_VARIANCE = 0.7, 0.02
@@ -50,7 +55,7 @@ def textbook(features, y):
 
 
 @pytest.mark.parametrize("condition", WEIGHTS)
-@pytest.mark.parametrize(("num", "dimension"), [(3, 7), (7, 7), (20, 4), (1, 5)])
+@pytest.mark.parametrize(("num", "dimension"), [(1, 5), (6, 6), (20, 4)])
 def test_the_posterior_is_the_textbooks(condition, num, dimension):
     features, y = observations(0, num, dimension)
     weights = condition(PRIOR, features, y, jnp.ones(num, bool))
@@ -66,12 +71,12 @@ def test_the_posterior_is_the_textbooks(condition, num, dimension):
 
 
 @pytest.mark.parametrize("evidence", EVIDENCES)
-@pytest.mark.parametrize(("num", "dimension"), [(3, 7), (7, 7), (20, 4), (1, 5)])
+@pytest.mark.parametrize(("num", "dimension"), [(1, 5), (6, 6), (20, 4)])
 def test_the_evidence_is_the_density_of_the_data(evidence, num, dimension):
     features, y = observations(1, num, dimension)
     phi = np.asarray(features)
     covariance = WEIGHT_VARIANCE * phi @ phi.T + (NOISE_VARIANCE + JITTER) * np.eye(num)
-    expected = scipy.stats.multivariate_normal(np.zeros(num), covariance).logpdf(y)
+    expected = multivariate_normal(np.zeros(num), covariance).logpdf(y)
     found = evidence(PRIOR, features, y, jnp.ones(num, bool))
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8 * max(1, abs(expected)))
 
@@ -112,8 +117,8 @@ def test_the_spaces_agree_and_padded_rows_never_matter(seed, length, log_noise, 
         np.testing.assert_allclose(along[0], along[1], rtol=1e-5, atol=1e-8)
 
 
-@pytest.mark.parametrize(("num", "dimension"), [(4, 9), (9, 4)])
-def test_gradients_of_the_evidence_match_finite_differences_in_both_spaces(num, dimension):
+def test_gradients_of_the_evidence_match_finite_differences_in_both_spaces():
+    num, dimension = 6, 4
     features, y = observations(3, num, dimension)
     mask = jnp.arange(num) < num - 1
     start = np.concatenate([np.log([WEIGHT_VARIANCE, NOISE_VARIANCE]), np.ravel(features), y])
@@ -201,7 +206,7 @@ def kept(surrogate):
 
 
 @pytest.mark.parametrize("spare", [0, 50])
-@pytest.mark.parametrize("length", [0, 1, 9])
+@pytest.mark.parametrize("length", [0, 9])
 def test_predictions_are_the_textbooks_in_the_units_of_the_run(wave_prior, spare, length):
     """Capacities 16 and 64, on either side of the 32 features."""
     surrogate = kept(wave_prior.surrogate)
@@ -226,17 +231,17 @@ def test_predictions_are_the_textbooks_in_the_units_of_the_run(wave_prior, spare
         moments.function_variance, scale**2 * new @ covariance @ new, rtol=1e-6
     )
     np.testing.assert_allclose(moments.noise_variance, scale**2 / beta)
-    normal = scipy.stats.norm(moments.mean, np.sqrt(moments.variance))
-    at = float(moments.mean) + 0.05
-    np.testing.assert_allclose(posterior.log_density(jnp.asarray([0.3]), at), normal.logpdf(at))
-    np.testing.assert_allclose(posterior.cdf(jnp.asarray([0.3]), at), normal.cdf(at), rtol=1e-6)
+    expected = normal(moments.mean, np.sqrt(moments.variance))
+    at = moments.mean + 0.05
+    np.testing.assert_allclose(posterior.log_density(jnp.asarray([0.3]), at), expected.logpdf(at))
+    np.testing.assert_allclose(posterior.cdf(jnp.asarray([0.3]), at), expected.cdf(at), rtol=1e-6)
 
 
 @pytest.mark.parametrize("capacity", [16, 64])
 def test_samples_and_paths_have_the_moments(wave_prior, capacity):
     num_draws = 20_000
     x, y = wave(200, 3)
-    run = Run(*(jnp.zeros(s) for s in ((capacity, 1), (capacity,))), jnp.asarray(0))
+    run = empty_run(capacity, 1)
     for point, value in zip(0.5 + x / 2, y, strict=True):
         run = run.append(jnp.asarray(point), jnp.asarray(value))
     posterior = condition_on(wave_prior.surrogate, run)

@@ -1,5 +1,7 @@
 """Learned GP: its likelihood against sklearn and scipy, and recovery of a process that is known."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -16,6 +18,10 @@ from metaprior.meta import TaskBatch, meta_data
 from metaprior.meta._likelihood import log_likelihoods
 from metaprior.methods._learned_gp import LearnedGP
 
+# Their published types know scalars only.
+multivariate_normal: Any = scipy.stats.multivariate_normal
+rbf: Any = RBF
+
 SPACE = Space(a=Real(0, 1), b=Real(0, 1))
 # The truth, in the units of the unit cube and of y.
 LENGTHSCALES, VARIANCE, NOISE_VARIANCE, MEAN = np.array([0.2, 0.6]), 4.0, 0.09, 7.0
@@ -29,7 +35,7 @@ def drawn_tasks():
     runs = []
     for length in [20] * 70 + [12] * 10:
         x = rng.uniform(size=(length, 2))
-        covariance = (ConstantKernel(VARIANCE) * RBF(LENGTHSCALES))(x)
+        covariance = (ConstantKernel(VARIANCE) * rbf(LENGTHSCALES))(x)
         covariance += NOISE_VARIANCE * np.eye(length)
         runs.append((x, rng.multivariate_normal(np.full(length, MEAN), covariance)))
     return mp.Tasks.from_runs(runs, space=SPACE)
@@ -72,12 +78,12 @@ def test_no_other_hyper_parameters_nearby_are_more_likely(learned, drawn_tasks):
     mean = float(learned.standardiser.y_mean) + constant
 
     def total(lengthscales, variance, noise_variance, mean):
-        kernel = ConstantKernel(variance) * RBF(lengthscales)
+        kernel = ConstantKernel(variance) * rbf(lengthscales)
         value = 0.0
         for x, y, mask in zip(drawn_tasks.x, drawn_tasks.y, drawn_tasks.mask, strict=True):
             covariance = kernel(x[mask]) + noise_variance * np.eye(mask.sum())
             at_mean = np.full(mask.sum(), mean)
-            value += scipy.stats.multivariate_normal(at_mean, covariance).logpdf(y[mask])
+            value += multivariate_normal(at_mean, covariance).logpdf(y[mask])
         return value
 
     best = total(lengthscales, variance, noise_variance, mean)
@@ -106,8 +112,8 @@ def test_likelihoods_of_a_batch_match_an_independent_implementation():
     for i in range(5):
         mask = np.asarray(data.mask[i])
         x, y = np.asarray(data.x[i])[mask], np.asarray(data.y[i])[mask]
-        covariance = (ConstantKernel(1.3) * RBF([0.5, 0.9]))(x) + 0.05 * np.eye(len(y))
-        expected = scipy.stats.multivariate_normal(np.full(len(y), 0.2), covariance).logpdf(y)
+        covariance = (ConstantKernel(1.3) * rbf([0.5, 0.9]))(x) + 0.05 * np.eye(len(y))
+        expected = multivariate_normal(np.full(len(y), 0.2), covariance).logpdf(y)
         np.testing.assert_allclose(found[i], expected, rtol=1e-6)
 
 

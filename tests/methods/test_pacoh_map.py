@@ -48,8 +48,8 @@ def hand_case(*, num_tasks: int, kappa: float, harmonic_length: float, mask=((1,
     tasks = TaskBatch(x, y, jnp.asarray(mask, bool))
     domain = Domain(Space(x=Real(0, 1)), blank_standardiser(1))
     data = MetaData(x, y, tasks.mask, jnp.asarray(num_tasks), domain)
-    numbers = (jnp.asarray(value) for value in (kappa, 4.0, harmonic_length))
-    return PacohObjective(data, *numbers, 2), tasks
+    weight, variance, length = jnp.asarray([kappa, 4.0, harmonic_length])
+    return PacohObjective(data, weight, variance, length, 2), tasks
 
 
 # ln N(r; 0, K) for K = [[a, b], [b, a]] is -(q + ln det + 2 ln 2 pi) / 2 with det = a^2 - b^2 and

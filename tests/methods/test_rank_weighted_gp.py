@@ -241,9 +241,9 @@ def test_padded_rows_and_the_capacity_never_matter(waves, conditioned, seed, len
     )
     posterior, moments = conditioned(surrogate, clean)
     dirty_posterior, dirty_moments = conditioned(surrogate, dirty)
-    # A draw may tip a nearly tied pair, and the fit follows other rounding errors.
-    np.testing.assert_allclose(dirty_posterior.past_weights, posterior.past_weights, atol=0.02)
-    np.testing.assert_allclose(dirty_moments.mean, moments.mean, atol=0.05)
+    # Rounding errors may tip one nearly tied pair in one of the 256 draws.
+    np.testing.assert_allclose(dirty_posterior.past_weights, posterior.past_weights, atol=0.005)
+    np.testing.assert_allclose(dirty_moments.mean, moments.mean, atol=0.01)
 
 
 def test_a_batch_of_runs_is_each_run_by_itself(waves, conditioned):
@@ -256,7 +256,7 @@ def test_a_batch_of_runs_is_each_run_by_itself(waves, conditioned):
         return jax.vmap(lambda run: surrogate.condition(run).past_weights)(batch)
 
     expected = [conditioned(surrogate, run)[0].past_weights for run in runs]
-    np.testing.assert_allclose(weights(surrogate, batch), np.stack(expected), atol=0.02)
+    np.testing.assert_allclose(weights(surrogate, batch), np.stack(expected), atol=0.005)
 
 
 def test_samples_paths_and_densities_agree_with_the_moments(waves, conditioned):

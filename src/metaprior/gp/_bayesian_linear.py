@@ -161,5 +161,8 @@ def _precision(prior: LinearPrior, features: Float[Array, "m D"]) -> Float[Array
     return jnp.eye(features.shape[1]) + ratio * features.T @ features
 
 
-def _observed(features, y, mask):
+def _observed(
+    features: Float[Array, "m D"], y: Float[Array, " m"], mask: Bool[Array, " m"]
+) -> tuple[Float[Array, "m D"], Float[Array, " m"]]:
+    """Features and values with zeros in the rows that are not observations."""
     return jnp.where(mask[:, None], features, 0.0), jnp.where(mask, y, 0.0)
