@@ -21,7 +21,7 @@ import numpy as np
 from metaprior.bo import SurrogatePolicy, UpperConfidenceBound, optimise
 from metaprior.data import Run
 from metaprior.environments import Branin, Camelback, Hartmann6, Mixture1d
-from metaprior.methods import FPacohMap, meta_train_many
+from metaprior.methods import FPacohMap, GPSurrogate, meta_train_many
 from metaprior.metrics import calibration_error
 from metaprior.studies import collect_histories
 
@@ -57,7 +57,9 @@ def evaluate(surrogates, shared, tasks, space, keys, num_queries, num_points):
     def one(surrogate, task, key):
         surrogate = eqx.combine(surrogate, shared)
         key_race, key_context, key_test = jax.random.split(key, 3)
-        policy = SurrogatePolicy(surrogate, UpperConfidenceBound(), space)
+        policy = SurrogatePolicy(
+            surrogate=surrogate, acquisition=UpperConfidenceBound(), space=space
+        )
         values = optimise(task, policy, num_queries, key=key_race).values
         context = jax.random.uniform(key_context, (max(CONTEXTS), d))
         test = jax.random.uniform(key_test, (num_points, d))
@@ -108,6 +110,7 @@ def search_family(family, seed, arguments, out, began) -> None:
         methods = draw_configurations(arguments.configurations, feature_dim, num_steps, rng)
         keys = jax.random.split(key_train, len(methods))
         surrogates = meta_train_many(methods, history, keys=keys)
+        assert isinstance(surrogates, GPSurrogate)
         print(f"{family.name} {seed} {shape}: trained at {time.time() - began:.0f} s", flush=True)
         arrays, shared = eqx.partition(surrogates, eqx.is_array)
         keys = jax.random.split(key_test, arguments.tasks)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import pytest
 
 import metaprior as mp
-from metaprior.methods import KNOWN_METHODS, AbstractMethod, AbstractSurrogate
+from metaprior.methods import AbstractMethod, AbstractSurrogate, known_methods
 from tests.conformance.cases import CASES, Case, hill_tasks, method_of
 
 
@@ -24,7 +24,7 @@ class Trained(NamedTuple):
 # A worker that runs all checks of a method trains it once (pytest --dist loadgroup).
 NAMES = [
     pytest.param(name, marks=pytest.mark.xdist_group(name))
-    for name in KNOWN_METHODS
+    for name in known_methods()
     if name in CASES
 ]
 

@@ -15,7 +15,6 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 import metaprior as mp
 from metaprior.data import Run, run_of
 from metaprior.gp import ConstantMean, GaussianProcess, SquaredExponential, condition
-from metaprior.methods import KNOWN_METHODS
 from metaprior.methods._rank_weighted_gp import SEARCH_RANGES, RankWeightedGP
 from metaprior.methods._rank_weights import leave_one_out, misranked, rank_weights
 
@@ -290,7 +289,6 @@ def test_samples_paths_and_densities_agree_with_the_moments(waves, conditioned):
 
 
 def test_a_saved_ensemble_is_the_same_when_loaded(waves, monkeypatch, tmp_path):
-    monkeypatch.setitem(KNOWN_METHODS, "RankWeightedGP", RankWeightedGP)
     tasks, surrogate = waves
     prior = mp.learn(tasks, method=RankWeightedGP(), seed=0)
     loaded = mp.load(prior.save(tmp_path / "prior"))

@@ -11,7 +11,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import metaprior as mp
-from metaprior.methods import KNOWN_METHODS, VanillaGP
+from metaprior.methods import VanillaGP, known_methods
 from metaprior.store import PriorFileError, _format
 
 SPACE = mp.Space(x=mp.Real(0.0, 1.0), c=mp.Categorical(["a", "ü"]))
@@ -38,7 +38,7 @@ def names(folder):
 
 def prior_of(name, tasks):
     """A prior by the method of that name; where training takes time, with numbers made up."""
-    method = KNOWN_METHODS[name]()
+    method = known_methods()[name]()
     if not hasattr(method, "learning_rate"):
         return mp.learn(tasks, method=method)
     rng = np.random.default_rng(0)
@@ -50,7 +50,7 @@ def prior_of(name, tasks):
     return mp.Prior(tasks.space, "minimize", method, surrogate, history, {"tasks": 6, "seed": 3})
 
 
-@pytest.mark.parametrize("name", sorted(KNOWN_METHODS))
+@pytest.mark.parametrize("name", sorted(known_methods()))
 def test_a_loaded_prior_predicts_the_same_bit_for_bit(name, hill_space, hill_runs, tmp_path):
     prior = prior_of(name, mp.Tasks.from_runs(hill_runs, space=hill_space))
     loaded = mp.load(prior.save(tmp_path / "prior"))

@@ -66,8 +66,9 @@ def test_predictions_at_uniform_points():
 def test_cdf_and_density_belong_to_the_truth():
     """Without context, the surrogate's prior is a standard normal with noise: both known."""
     surrogate = VanillaGP(lengthscale=0.5, noise_variance=0.25).from_scratch(1)
-    found = predict_uniform(surrogate, TASKS, (0,), 20, 1, key=jr.key(0))
-    values = norm.ppf(found.cdf) * np.sqrt(1.25)
-    np.testing.assert_allclose(norm.logpdf(values, 0, np.sqrt(1.25)), found.log_density, rtol=1e-6)
+    found = predict_uniform(surrogate, TASKS, (0, 2, 16), 20, 1, key=jr.key(0))
+    cdf, log_density = found.cdf[:, 0], found.log_density[:, 0]
+    values = norm.ppf(cdf) * np.sqrt(1.25)
+    np.testing.assert_allclose(norm.logpdf(values, 0, np.sqrt(1.25)), log_density, rtol=1e-6)
     # Mixtures are 1 plus three positive bumps of at most 2.
     assert (values > 1.0).all() and (values < 3.0).all()

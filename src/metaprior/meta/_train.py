@@ -195,14 +195,20 @@ def _finish(model, flat, *, batched: bool):
 
 
 def _steps_many(models, states, objectives, schedules, keys, first, count):
-    shared = objectives.data
+    others = eqx.tree_at(lambda o: o.data, objectives, None)
+    arrays, static = eqx.partition((models, states, others, schedules, keys), eqx.is_array)
 
-    def one(model, state, others, schedule, key):
-        objective = eqx.tree_at(lambda o: o.data, others, shared, is_leaf=lambda leaf: leaf is None)
+    def one(arrays):
+        model, state, others, schedule, key = eqx.combine(arrays, static)
+        objective = eqx.tree_at(
+            lambda o: o.data, others, objectives.data, is_leaf=lambda leaf: leaf is None
+        )
         return _steps(model, state, objective, schedule, key, first, count)
 
-    others = eqx.tree_at(lambda o: o.data, objectives, None)
-    return eqx.filter_vmap(one)(models, states, others, schedules, keys)
+    # One after another on a CPU, where a single training fits the caches and a batch of them does
+    # not; all at once on an accelerator.
+    on_cpu = jax.default_backend() == "cpu"
+    return jax.lax.map(one, arrays) if on_cpu else jax.vmap(one)(arrays)
 
 
 _start = eqx.filter_jit(_first_state)

@@ -23,7 +23,7 @@ from safetensors.numpy import save as save_tensors
 from metaprior._precision import float64
 from metaprior._prior import Prior
 from metaprior.data import Space, direction_sign
-from metaprior.methods import KNOWN_METHODS, AbstractMethod
+from metaprior.methods import AbstractMethod, known_methods
 from metaprior.store._card import model_card
 
 FORMAT = "metaprior-prior"
@@ -171,14 +171,15 @@ def _read_arrays(folder: Path) -> dict[str, np.ndarray]:
 def _method(described: dict[str, Any]) -> AbstractMethod:
     settings = dict(described)
     name = settings.pop("name")
-    if name not in KNOWN_METHODS:
-        raise ValueError(f"unknown method {name!r}; known are {sorted(KNOWN_METHODS)}")
-    for field in dataclasses.fields(KNOWN_METHODS[name]):
+    known = known_methods()
+    if name not in known:
+        raise ValueError(f"unknown method {name!r}; known are {sorted(known)}")
+    for field in dataclasses.fields(known[name]):
         value = settings.get(field.name, field.default)
         # JSON writes a float without decimals as it is, but never a number as text.
         if field.type in (int, float) and type(value) not in (int, field.type):
             raise ValueError(f"{field.name} of {name} is {value!r}, which is not a number")
-    return KNOWN_METHODS[name](**settings)
+    return known[name](**settings)
 
 
 def _fill(blank, tensors: dict[str, np.ndarray], folder: Path):
