@@ -69,12 +69,26 @@ def skipped(what: str, why: str) -> Row:
 
 def step(effort: Effort) -> list[Row]:
     """A meta-training step on few short runs, against GPyTorch."""
-    return [_step_against_gpytorch("training step, n=20, T=20, d=2", SMALL, 5, 40, effort)]
+    return [_step_against_torch("training step, n=20, T=20, d=2", SMALL, 5, 10, 40, effort)]
 
 
 def large_step(effort: Effort) -> list[Row]:
     """A meta-training step on longer runs, against GPyTorch."""
-    return [_step_against_gpytorch("training step, n=30, T=100, d=6", LARGE, 1, 10, effort)]
+    return [_step_against_torch("training step, n=30, T=100, d=6", LARGE, 1, 10, 10, effort)]
+
+
+def pacoh_step(effort: Effort) -> list[Row]:
+    """A training step of PACOH-MAP, against GPyTorch."""
+    problem = SMALL | {"method_name": "PacohMap"}
+    what = "training step of PACOH-MAP, n=20, T=20, d=2"
+    return [_step_against_torch(what, problem, 10, 20, 10, effort)]
+
+
+def ablr_step(effort: Effort) -> list[Row]:
+    """A training step of ABLR, against PyTorch."""
+    problem = SMALL | {"method_name": "ABLR"}
+    what = "training step of ABLR, n=20, T=20, d=2"
+    return [_step_against_torch(what, problem, 10, 50, 10, effort)]
 
 
 def many(effort: Effort) -> list[Row]:
@@ -188,6 +202,8 @@ class Measurement(NamedTuple):
 MEASUREMENTS = {
     "step": Measurement(step, needs_torch=True),
     "large-step": Measurement(large_step, needs_torch=True),
+    "pacoh-step": Measurement(pacoh_step, needs_torch=True),
+    "ablr-step": Measurement(ablr_step, needs_torch=True),
     "many": Measurement(many),
     "cold": Measurement(cold, needs_torch=True),
     "ask": Measurement(ask, needs_torch=True),
@@ -206,12 +222,18 @@ def _asking(function: str, arguments: dict[str, Any], effort: Effort) -> Worker:
     return Worker(f"benchmarks._asking:{function}", arguments, effort.cache)
 
 
-def _step_against_gpytorch(
-    what: str, problem: dict[str, int], chunks: int, target: float, effort: Effort
+def _step_against_torch(
+    what: str,
+    problem: dict[str, Any],
+    chunks: int,
+    num_steps: int,
+    target: float,
+    effort: Effort,
 ) -> Row:
+    """Chunks of our steps against `num_steps` of the reference, which should take as long."""
     with (
         _training("our_step", problem | {"chunks": chunks}, effort) as ours,
-        _training("reference_step", problem | {"num_steps": 10}, effort) as reference,
+        _training("reference_step", problem | {"num_steps": num_steps}, effort) as reference,
     ):
         times = take_turns([ours.measure, reference.measure], 5 if effort.quick else 15)
     return faster(what, min(times[0]), min(times[1]), target)

@@ -1,4 +1,4 @@
-"""Meta-training, prepared for timing: ours, and the same loop in GPyTorch.
+"""Meta-training, prepared for timing: ours, and the same loops in PyTorch and GPyTorch.
 
 Every function prepares in the process that calls it and returns a function that measures once (see
 `benchmarks._worker`); the libraries are imported inside, since one process loads one side only.
@@ -9,20 +9,28 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+from jaxtyping import Float
 
 from benchmarks._histories import histories
 
 SEED = 0
+BATCH_SIZE = 4
 CHUNK = 100  # steps between two reports of our training loop
 
 
 def our_step(
-    *, num_tasks: int, run_length: int, input_dim: int, feature_dim: int, chunks: int
+    *,
+    num_tasks: int,
+    run_length: int,
+    input_dim: int,
+    feature_dim: int,
+    chunks: int,
+    method_name: str = "FPacohMap",
 ) -> Callable[[], float]:
     """Seconds a step of one training, between the first report of progress and the last."""
     import jax
 
-    tasks, method = _our_problem(num_tasks, run_length, input_dim, feature_dim)
+    tasks, method = _our_problem(num_tasks, run_length, input_dim, feature_dim, method_name)
     method = replace(method, num_steps=CHUNK * (1 + chunks))
 
     def measure() -> float:
@@ -65,10 +73,16 @@ def our_step_of_many(
 
 
 def reference_step(
-    *, num_tasks: int, run_length: int, input_dim: int, feature_dim: int, num_steps: int
+    *,
+    num_tasks: int,
+    run_length: int,
+    input_dim: int,
+    feature_dim: int,
+    num_steps: int,
+    method_name: str = "FPacohMap",
 ) -> Callable[[], float]:
-    """Seconds a step of GPyTorch, task by task."""
-    train = _reference_training(num_tasks, run_length, input_dim, feature_dim)
+    """Seconds a step of PyTorch or GPyTorch, task by task."""
+    train = _reference_training(num_tasks, run_length, input_dim, feature_dim, method_name)
 
     def measure() -> float:
         start = _now()
@@ -116,32 +130,55 @@ def reference_whole_training(
     return measure
 
 
-def _our_problem(num_tasks: int, run_length: int, input_dim: int, feature_dim: int):
+def _our_problem(
+    num_tasks: int,
+    run_length: int,
+    input_dim: int,
+    feature_dim: int,
+    method_name: str = "FPacohMap",
+):
     import metaprior as mp
 
     x, y = histories(num_tasks, run_length, input_dim, seed=SEED)
     space = mp.Space(**{f"x{j}": mp.Real(0.0, 1.0) for j in range(input_dim)})
     tasks = mp.Tasks.from_runs(list(zip(x, y, strict=True)), space=space)
-    return tasks, mp.methods.FPacohMap(feature_dim=feature_dim, batch_size=4)
+    # The features of ABLR are the last hidden layer of its network.
+    sizes = {} if method_name == "ABLR" else {"feature_dim": feature_dim}
+    return tasks, getattr(mp.methods, method_name)(batch_size=BATCH_SIZE, **sizes)
 
 
 def _reference_training(
-    num_tasks: int, run_length: int, input_dim: int, feature_dim: int
+    num_tasks: int,
+    run_length: int,
+    input_dim: int,
+    feature_dim: int,
+    method_name: str = "FPacohMap",
+) -> Callable[[int], object]:
+    """A function that trains the reference of a method for a number of steps.
+
+    Its settings are those that our side has as defaults; they do not change what a step costs.
+    """
+    x, y = histories(num_tasks, run_length, input_dim, seed=SEED)
+    return _REFERENCES[method_name](x, y, feature_dim)
+
+
+def _reference_fpacoh(
+    x: Float[np.ndarray, "n m d"], y: Float[np.ndarray, "n m"], feature_dim: int
 ) -> Callable[[int], object]:
     from benchmarks._gpytorch_reference import ReferenceFPacoh
 
-    x, y = histories(num_tasks, run_length, input_dim, seed=SEED)
+    input_dim = x.shape[-1]
+    # The corners of the unit cube, in the units of the standardised inputs.
     mean, std = x.mean(axis=(0, 1)), x.std(axis=(0, 1))
-    x, y = (x - mean) / std, (y - y.mean()) / y.std()
     prior = ReferenceFPacoh.random(input_dim, seed=SEED, feature_dim=feature_dim)
+    x, y = _standardise(x, y)
 
     def train(num_steps: int) -> object:
-        # Settings that our side has as defaults; they do not change what a step costs.
         return prior.train(
             list(x),
             list(y),
             num_steps=num_steps,
-            batch_size=4,
+            batch_size=BATCH_SIZE,
             seed=SEED,
             lower=-mean / std,
             upper=(1 - mean) / std,
@@ -151,6 +188,59 @@ def _reference_training(
         )
 
     return train
+
+
+def _reference_pacoh(
+    x: Float[np.ndarray, "n m d"], y: Float[np.ndarray, "n m"], feature_dim: int
+) -> Callable[[int], object]:
+    from benchmarks._gpytorch_reference import ReferenceFPacoh
+    from benchmarks._torch_methods_reference import ReferencePacoh, meta_train
+
+    process = ReferenceFPacoh.random(x.shape[-1], seed=SEED, feature_dim=feature_dim)
+    x, y = _standardise(x, y)
+    settings = {"kappa": 1.0, "hyper_prior_variance": 9.0, "jitter": 1e-8}
+    model = ReferencePacoh(process.parameters(), [len(run) for run in y], **settings)
+    return lambda num_steps: meta_train(
+        model, list(x), list(y), num_steps=num_steps, batch_size=BATCH_SIZE, seed=SEED
+    )
+
+
+def _reference_ablr(
+    x: Float[np.ndarray, "n m d"], y: Float[np.ndarray, "n m"], feature_dim: int
+) -> Callable[[int], object]:
+    from benchmarks._torch_methods_reference import (
+        ReferenceAblr,
+        meta_train,
+        random_ablr_parameters,
+    )
+
+    parameters = random_ablr_parameters(x.shape[-1], seed=SEED)
+    x, y = _standardise(x, y)
+    model = ReferenceAblr(parameters, [len(run) for run in y], jitter=1e-8)
+    return lambda num_steps: meta_train(
+        model,
+        list(x),
+        list(y),
+        num_steps=num_steps,
+        batch_size=BATCH_SIZE,
+        seed=SEED,
+        weight_decay=1e-3,
+    )
+
+
+_REFERENCES = {
+    "FPacohMap": _reference_fpacoh,
+    "PacohMap": _reference_pacoh,
+    "ABLR": _reference_ablr,
+}
+
+
+def _standardise(
+    x: Float[np.ndarray, "n m d"], y: Float[np.ndarray, "n m"]
+) -> tuple[Float[np.ndarray, "n m d"], Float[np.ndarray, "n m"]]:
+    """Zero mean and unit variance over all runs, each input by itself."""
+    mean, std = x.mean(axis=(0, 1)), x.std(axis=(0, 1))
+    return (x - mean) / std, (y - y.mean()) / y.std()
 
 
 def _now() -> float:

@@ -7,6 +7,8 @@ from jaxtyping import install_import_hook
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
+# Most of the time of these tests is compilation, of code that then runs for milliseconds.
+jax.config.update("jax_disable_most_optimizations", True)
 
 install_import_hook("metaprior", "beartype.beartype")
 
@@ -50,3 +52,10 @@ def hill_prior(hill_space, hill_runs, quick_fpacoh):
     import metaprior as mp
 
     return mp.learn(mp.Tasks.from_runs(hill_runs, space=hill_space), method=quick_fpacoh, seed=0)
+
+
+def pytest_collection_modifyitems(items):
+    """Tests of one file run on one worker, so that its fixtures are made once."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.split("::")[0]))
