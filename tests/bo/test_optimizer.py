@@ -273,3 +273,18 @@ def test_bad_input_is_named_in_one_sentence(prior):
         mp.Optimizer(prior, candidates=[{"x": 0.0}, {"x": 9.0}])
     one_sentence(error, "candidates", "row 1", "9.0")
     assert optimizer.observations == [] and optimizer.pending == []
+
+
+@pytest.mark.parametrize("form", ["dicts", "array"])
+def test_candidates_come_back_exactly_as_they_were_given(hill_prior, form):
+    rows = [{"x": 0.1 * i - 0.7, "z": 1.2 + 0.3 * i} for i in range(6)]
+    given = rows if form == "dicts" else np.array([[row["x"], row["z"]] for row in rows])
+    opt = mp.Optimizer(hill_prior, candidates=given, seed=0)
+    table = {(row["x"], row["z"]): float(i) for i, row in enumerate(rows)}
+    asked = opt.ask(2)
+    assert opt.pending == asked
+    for point in asked:
+        opt.tell(point, table[point["x"], point["z"]])
+    assert opt.best is not None
+    assert table[opt.best.x["x"], opt.best.x["z"]] == opt.best.value
+    assert [point for point, _ in opt.observations] == asked

@@ -66,9 +66,10 @@ class Optimizer:
         width = prior.space.num_columns
         self._x = np.zeros((0, width))
         self._y = np.zeros(0)
+        self._told: list[Point] = []
         self._pending = np.zeros((0, width))
         self._failed = np.zeros((0, width))
-        self._candidates = None if candidates is None else _checked(prior, candidates)
+        self._rows, self._candidates = _checked(prior, candidates)
 
     @overload
     def ask(self) -> Point: ...
@@ -87,7 +88,7 @@ class Optimizer:
         for _ in range(1 if n is None else n):
             x = self._suggest()
             self._pending = np.vstack([self._pending, x])
-            points.extend(self.space.decode(x[None]))
+            points.append(self._point(x))
         return points[0] if n is None else points
 
     def tell(self, x: Point, value: float | None) -> None:
@@ -102,6 +103,7 @@ class Optimizer:
         if math.isnan(number):
             self._failed = np.vstack([self._failed, encoded])
         else:
+            self._told.append(dict(x))
             self._x = np.vstack([self._x, encoded])
             self._y = np.append(self._y, self._sign * number)
 
@@ -111,19 +113,24 @@ class Optimizer:
         if len(self._y) == 0:
             return None
         i = int(np.argmax(self._y))
-        (point,) = self.space.decode(self._x[i : i + 1])
-        return Best(point, float(self._sign * self._y[i]))
+        return Best(dict(self._told[i]), float(self._sign * self._y[i]))
 
     @property
     def observations(self) -> list[tuple[Point, float]]:
         """Everything told so far that did not fail, in order."""
-        points = self.space.decode(self._x)
-        return list(zip(points, (self._sign * self._y).tolist(), strict=True))
+        return list(zip(map(dict, self._told), (self._sign * self._y).tolist(), strict=True))
 
     @property
     def pending(self) -> list[Point]:
         """Queries asked for and not yet told."""
-        return self.space.decode(self._pending)
+        return [self._point(x) for x in self._pending]
+
+    def _point(self, x: Float[np.ndarray, " d"]) -> Point:
+        """A query in the user's units; a candidate exactly as it was given, to look it up by."""
+        if self._candidates is None:
+            (point,) = self.space.decode(x[None])
+            return point
+        return dict(self._rows[int(np.argmax(_matches(self._candidates, x)))])
 
     def _suggest(self) -> Float[np.ndarray, " d"]:
         key = jax.random.fold_in(jax.random.key(self._seed), self._num_asked)
@@ -173,11 +180,16 @@ class Optimizer:
         return candidates[int(index)]
 
 
-def _checked(prior: Prior, candidates: Points) -> Float[np.ndarray, "m d"]:
-    encoded = prior.space.encode(candidates, where="candidates")
-    if len(encoded) == 0:
+def _checked(
+    prior: Prior, candidates: Points | None
+) -> tuple[list[Point], Float[np.ndarray, "m d"] | None]:
+    """Candidates as they were given and encoded; nothing and `None` if there are none."""
+    if candidates is None:
+        return [], None
+    rows = prior.space.as_dicts(candidates, where="candidates")
+    if not rows:
         raise ValueError("`candidates` is empty; give at least one point, or leave it out.")
-    return encoded
+    return rows, prior.space.encode(rows, where="candidates")
 
 
 def _number(x: Point, value: Any) -> float:

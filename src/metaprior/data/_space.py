@@ -20,7 +20,7 @@ from metaprior.data._dimensions import Integer as Integer
 from metaprior.data._dimensions import IntegerGrid
 from metaprior.data._dimensions import Real as Real
 from metaprior.data._points import Points as Points
-from metaprior.data._points import complaint, read_columns, shortened
+from metaprior.data._points import as_native, complaint, read_columns, shortened
 
 _KINDS = {"real": Real, "integer": Integer, "categorical": Categorical}
 _FIELDS = {
@@ -75,6 +75,12 @@ class Space:
     def is_categorical(self) -> Bool[np.ndarray, " num_columns"]:
         """Which columns belong to a one-hot code."""
         return self._layout.is_categorical
+
+    def as_dicts(self, points: Points, *, where: str = "") -> list[dict[str, Any]]:
+        """The same points as a list of dicts, values untouched and not yet checked."""
+        columns = read_columns(points, self.names, where=where)
+        rows = zip(*columns, strict=True)
+        return [dict(zip(self.names, map(as_native, row), strict=True)) for row in rows]
 
     def encode(self, points: Points, *, where: str = "") -> Float[np.ndarray, "m num_columns"]:
         """Points of the unit cube for points in the user's units.
