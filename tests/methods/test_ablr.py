@@ -279,6 +279,7 @@ def test_conditioning_is_vectorised_over_runs(wave_prior):
             np.testing.assert_allclose(a[i], b, rtol=1e-6)
 
 
+@pytest.mark.slow  # The conformance suite has the same check with a smaller training.
 def test_trainings_in_a_batch_are_the_training_alone(wave_tasks, method):
     # Few steps: rounding differs between the two, and trainings amplify it.
     key, method = jr.key(3), replace(method, num_steps=30)

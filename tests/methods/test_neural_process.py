@@ -314,6 +314,7 @@ def test_gradients_exist_for_an_acquisition_to_climb(trained):
     check_grads(bound, (jnp.array([0.37]),), 1, ["rev"], rtol=1e-4)
 
 
+@pytest.mark.slow  # The conformance suite has the same check with a smaller training.
 def test_trainings_in_a_batch_are_the_trainings_one_by_one(sinusoid_tasks):
     methods = [SMALL, replace(SMALL, min_std=0.1, learning_rate=1e-2)]
     keys = jr.split(jr.key(0), 2)
