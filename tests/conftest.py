@@ -54,8 +54,13 @@ def hill_prior(hill_space, hill_runs, quick_fpacoh):
     return mp.learn(mp.Tasks.from_runs(hill_runs, space=hill_space), method=quick_fpacoh, seed=0)
 
 
+# Files that take longest: begun first, so that no worker is left with one of them at the end.
+LONG = ("tests/conformance", "tests/cli", "tests/test_documents", "tests/methods", "tests/bo")
+
+
 def pytest_collection_modifyitems(items):
     """Tests of one file run on one worker, so that its fixtures are made once."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONG))
     for item in items:
         if item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(item.nodeid.split("::")[0]))

@@ -8,17 +8,10 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
-# An example that trains many methods compiles for longer than the default suite should wait.
-SLOW = {"compare_methods"}
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in SLOW else [])
-        for path in EXAMPLES
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_example_runs(path, tmp_path):
     environment = {**os.environ, "METAPRIOR_SMALL": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
     done = subprocess.run(
