@@ -8,7 +8,7 @@ import pytest
 import metaprior
 
 SOURCE = Path(metaprior.__file__).parent
-CHAIN = ("data", "gp", "meta", "methods", "bo", "studies", "cli")
+CHAIN = ("data", "gp", "processes", "meta", "methods", "bo", "studies", "cli")
 # Used by everybody, and using nobody.
 FREE = {"_precision", "_ascent"}
 HEAVY = {"torch", "gpytorch", "botorch", "optuna", "pandas", "matplotlib", "sklearn"}

@@ -1,5 +1,9 @@
 """Gaussian-process algebra: no learning, and no randomness except sampling."""
 
+from metaprior.gp._abstract_process import AbstractDensityProcess as AbstractDensityProcess
+from metaprior.gp._abstract_process import AbstractGaussianProcess as AbstractGaussianProcess
+from metaprior.gp._abstract_process import AbstractProcess as AbstractProcess
+from metaprior.gp._abstract_process import Jitter as Jitter
 from metaprior.gp._gaussian import Gaussian as Gaussian
 from metaprior.gp._gaussian import Reference as Reference
 from metaprior.gp._gaussian import kl_divergence as kl_divergence
@@ -8,8 +12,12 @@ from metaprior.gp._gaussian import reference as reference
 from metaprior.gp._gaussian import sample as sample
 from metaprior.gp._kernels import AbstractKernel as AbstractKernel
 from metaprior.gp._kernels import FeatureKernel as FeatureKernel
+from metaprior.gp._kernels import Matern as Matern
+from metaprior.gp._kernels import Periodic as Periodic
 from metaprior.gp._kernels import ScaledKernel as ScaledKernel
 from metaprior.gp._kernels import SquaredExponential as SquaredExponential
+from metaprior.gp._linalg import JITTER as JITTER
+from metaprior.gp._linalg import cholesky as cholesky
 from metaprior.gp._linalg import require_finite as require_finite
 from metaprior.gp._means import AbstractMean as AbstractMean
 from metaprior.gp._means import ConstantMean as ConstantMean

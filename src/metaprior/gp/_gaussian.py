@@ -30,7 +30,10 @@ class Gaussian(NamedTuple):
 
 
 def log_density(
-    y: Float[Array, " n"], gaussian: Gaussian, mask: Bool[Array, " n"] | None = None
+    y: Float[Array, " n"],
+    gaussian: Gaussian,
+    mask: Bool[Array, " n"] | None = None,
+    jitter: Float[Array, ""] | float = JITTER,
 ) -> Float[Array, ""]:
     r"""$\ln N(y; m, K)$ of the entries selected by `mask` (all of them by default).
 
@@ -43,7 +46,7 @@ def log_density(
         residual = jnp.where(mask, residual, 0.0)
         covariance = mask_covariance(covariance, mask)
     count = residual.shape[0] if mask is None else jnp.sum(mask)
-    return _centred_log_density(residual, covariance) - 0.5 * count * LOG_2_PI
+    return _centred_log_density(residual, covariance, jitter) - 0.5 * count * LOG_2_PI
 
 
 def mask_covariance(
@@ -55,15 +58,17 @@ def mask_covariance(
 
 
 @jax.custom_vjp
-def _centred_log_density(residual: Float[Array, " n"], covariance: Float[Array, "n n"]):
-    r"""$-\tfrac12 r^\top K^{-1} r - \tfrac12 \ln|K|$."""
-    factor = cholesky(covariance)
+def _centred_log_density(
+    residual: Float[Array, " n"], covariance: Float[Array, "n n"], jitter=JITTER
+):
+    r"""$-\tfrac12 r^\top K^{-1} r - \tfrac12 \ln|K|$, with jitter on $K$."""
+    factor = cholesky(covariance, jitter)
     whitened = solve_triangular(factor, residual, lower=True)
     return -0.5 * (jnp.sum(whitened**2) + log_determinant(factor))
 
 
-def _centred_log_density_forward(residual, covariance):
-    factor = cholesky(covariance)
+def _centred_log_density_forward(residual, covariance, jitter):
+    factor = cholesky(covariance, jitter)
     inverse_factor = invert_factor(factor)
     whitened = inverse_factor @ residual
     value = -0.5 * (jnp.sum(whitened**2) + log_determinant(factor))
@@ -78,6 +83,7 @@ def _centred_log_density_backward(saved, cotangent):
     return (
         -cotangent * alpha,
         (0.5 * cotangent) * (alpha[:, None] * alpha[None, :] - precision),
+        None,
     )
 
 
@@ -141,8 +147,10 @@ _trace_minus_log_determinant.defvjp(
 )
 
 
-def sample(gaussian: Gaussian, num: int, *, key) -> Float[Array, "num n"]:
+def sample(
+    gaussian: Gaussian, num: int, *, key, jitter: Float[Array, ""] | float = JITTER
+) -> Float[Array, "num n"]:
     """`num` independent joint samples."""
-    factor = cholesky(gaussian.covariance)
+    factor = cholesky(gaussian.covariance, jitter)
     noise = jax.random.normal(key, (num, gaussian.mean.shape[0]), gaussian.mean.dtype)
     return gaussian.mean[None, :] + noise @ factor.T

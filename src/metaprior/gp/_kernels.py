@@ -57,6 +57,66 @@ class SquaredExponential(AbstractKernel):
         return jnp.exp(self.log_variance - 0.5 * jnp.sum((a - b) ** 2))
 
 
+class Matern(AbstractKernel):
+    r"""Matérn kernel, for functions that are less smooth than a squared exponential draws.
+
+    With $r^2 = \sum_j (x_j - z_j)^2 / \ell_j^2$ and $s = \sqrt{2\nu} \, r$:
+
+    $$ k(x, z) = \sigma^2 e^{-s} \times \begin{cases}
+       1 & \nu = 1/2 \\ 1 + s & \nu = 3/2 \\ 1 + s + s^2 / 3 & \nu = 5/2 \end{cases} $$
+
+    `smoothness` is $\nu$; draws have $\nu - 1/2$ derivatives.
+    """
+
+    log_lengthscale: Float[Array, " d"] | Float[Array, ""]
+    log_variance: Float[Array, ""]
+    smoothness: float = eqx.field(static=True, default=2.5)
+
+    def __check_init__(self):
+        if self.smoothness not in _MATERN_POLYNOMIALS:
+            raise ValueError(
+                f"The smoothness of a Matern kernel is {self.smoothness}; give 0.5, 1.5 or 2.5."
+            )
+
+    def embed(self, x):
+        return x * jnp.exp(-self.log_lengthscale)
+
+    def between(self, a, b):
+        squared = 2 * self.smoothness * jnp.sum((a - b) ** 2)
+        # The square root has no derivative at 0, and the kernel (for nu > 1/2) does: it is 0.
+        apart = squared > 0
+        scaled = jnp.where(apart, jnp.sqrt(jnp.where(apart, squared, 1.0)), 0.0)
+        polynomial = _MATERN_POLYNOMIALS[self.smoothness](scaled)
+        return jnp.exp(self.log_variance - scaled) * polynomial
+
+
+_MATERN_POLYNOMIALS = {
+    0.5: lambda s: 1.0,
+    1.5: lambda s: 1.0 + s,
+    2.5: lambda s: 1.0 + s + s**2 / 3,
+}
+
+
+class Periodic(AbstractKernel):
+    r"""$k(x, z) = \sigma^2 \exp\{-2 \sum_j \sin^2(\pi (x_j - z_j) / p_j) / \ell^2\}$.
+
+    The same as a squared exponential on circles of circumference $p_j$, which is how it is
+    computed. `log_period` is a scalar, or one value a dimension.
+    """
+
+    log_period: Float[Array, " d"] | Float[Array, ""]
+    log_lengthscale: Float[Array, ""]
+    log_variance: Float[Array, ""]
+
+    def embed(self, x):
+        angle = 2 * jnp.pi * x * jnp.exp(-self.log_period)
+        return jnp.concatenate([jnp.sin(angle), jnp.cos(angle)]) * jnp.exp(-self.log_lengthscale)
+
+    def between(self, a, b):
+        # |circle(x) - circle(z)|^2 = 4 sin^2(pi (x - z) / p).
+        return jnp.exp(self.log_variance - 0.5 * jnp.sum((a - b) ** 2))
+
+
 class FeatureKernel(AbstractKernel):
     r"""$k(x, z) = k_0(\phi(x), \phi(z))$: a base kernel on learned features."""
 

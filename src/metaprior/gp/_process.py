@@ -1,16 +1,16 @@
 """A Gaussian process with observation noise: mean, kernel, noise."""
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from metaprior.gp._abstract_process import AbstractGaussianProcess
 from metaprior.gp._gaussian import Gaussian, log_density
 from metaprior.gp._kernels import AbstractKernel
 from metaprior.gp._means import AbstractMean
 
 
-class GaussianProcess(eqx.Module):
+class GaussianProcess(AbstractGaussianProcess):
     r"""$f \sim \mathcal{GP}(m, k)$, observed as $y = f(x) + \varepsilon$,
     $\varepsilon \sim N(0, \sigma^2)$."""
 
@@ -23,8 +23,7 @@ class GaussianProcess(eqx.Module):
         r"""$\sigma^2$, the variance of an observation given the function."""
         return jnp.exp(self.log_noise_variance)
 
-    def marginal(self, x: Float[Array, "n d"]) -> Gaussian:
-        """Joint distribution of the function values at `x`, without noise."""
+    def marginal(self, x):
         return Gaussian(jax.vmap(self.mean)(x), self.kernel.matrix(x))
 
     def observe(self, marginal: Gaussian) -> Gaussian:
