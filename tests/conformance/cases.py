@@ -50,6 +50,7 @@ QUICK = {"num_steps": 150, "learning_rate": 1e-2, "batch_size": 4}
 
 CASES = {
     "FPacohMap": Case(QUICK),
+    "FPacohVI": Case(QUICK | {"num_priors": 4, "num_functions": 4}),
     "PacohMap": Case(QUICK),
     "LearnedGP": Case(QUICK),
     "ABLR": Case(QUICK),

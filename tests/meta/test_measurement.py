@@ -179,8 +179,8 @@ def test_the_objective_draws_measurement_sets_as_the_paper_says():
     )
     keys = jax.random.split(jax.random.key(0), 100)
     batches = jax.jit(jax.vmap(lambda key: objective.draw(key=key)))(keys)
-    points, rows = np.asarray(batches.points), np.asarray(batches.rows)
-    mask = np.asarray(batches.tasks.mask)
+    points, rows = np.asarray(batches.measured.points), np.asarray(batches.measured.rows)
+    mask = np.asarray(batches.measured.tasks.mask)
     uniform = []
     for step, task in np.ndindex(rows.shape[:2]):
         length = mask[step, task].sum()

@@ -25,8 +25,9 @@ from metaprior.gp import (
 )
 from metaprior.meta import (
     Domain,
+    FPacohBatch,
     FPacohObjective,
-    MeasuredBatch,
+    MeasuredTasks,
     MetaData,
     TaskBatch,
     measurement_sizes,
@@ -71,7 +72,7 @@ def hand_case(*, num_tasks: int, kappa: float, mask=((1, 1), (1, 1))):
     rows = jnp.asarray([[1, 2], [0, 2]])
     sets = jnp.stack([points[0, rows[0]], points[1, rows[1]]])
     at_sets = jax.jit(jax.vmap(lambda x: reference(hyper_prior.marginal(x), jitter)))(sets)
-    return objective, MeasuredBatch(tasks, points, rows, at_sets)
+    return objective, FPacohBatch(MeasuredTasks(tasks, points, rows), at_sets, None, None)
 
 
 # ln N(r; 0, K) for K = [[a, b], [b, a]] is -(q + ln det + 2 ln 2 pi) / 2 with det = a^2 - b^2 and
@@ -177,13 +178,16 @@ def test_random_batches_match_an_independent_implementation(seed):
     own, hyper = ConstantKernel(1.3) * RBF(lengthscales), ConstantKernel(1.5) * RBF(0.4)
     n, values = len(LENGTHS), []
     for task in range(3):
-        mask = np.asarray(batch.tasks.mask[task])
+        mask = np.asarray(batch.measured.tasks.mask[task])
         length = mask.sum()
-        x, y = np.asarray(batch.tasks.x[task])[mask], np.asarray(batch.tasks.y[task])[mask]
+        x, y = (
+            np.asarray(batch.measured.tasks.x[task])[mask],
+            np.asarray(batch.measured.tasks.y[task])[mask],
+        )
         observed = multivariate_normal(
             np.full(length, 0.2), own(x) + (0.05 + JITTER) * np.eye(length)
         )
-        points = np.asarray(batch.points[task])[np.asarray(batch.rows[task])]
+        points = np.asarray(batch.measured.points[task])[np.asarray(batch.measured.rows[task])]
         jitter = MEASUREMENT_VARIANCE * np.eye(len(points))
         k_q, precision = own(points) + jitter, np.linalg.inv(hyper(points) + jitter)
         determinants = -np.linalg.slogdet(precision)[1] - np.linalg.slogdet(k_q)[1]
@@ -199,7 +203,7 @@ def test_random_batches_match_an_independent_implementation(seed):
 def test_gradient_by_every_parameter_matches_finite_differences():
     objective = make_objective(make_data())
     batch = eqx.filter_jit(objective.draw)(key=jax.random.key(0))
-    assert len({int(length) for length in batch.tasks.mask.sum(axis=1)}) > 1
+    assert len({int(length) for length in batch.measured.tasks.mask.sum(axis=1)}) > 1
     params, static = eqx.partition(neural_prior(), eqx.is_inexact_array)
     flat, unravel = ravel_pytree(params)
 
@@ -277,5 +281,5 @@ def test_measurement_sets_may_come_from_the_tasks_alone():
         3,
     )
     batch, (loss, _) = draw_and_evaluate(objective, PRIOR, jax.random.key(0))
-    assert batch.points.shape == (3, 4, 2) and int(batch.rows.max()) < 4
+    assert batch.measured.points.shape == (3, 4, 2) and int(batch.measured.rows.max()) < 4
     assert np.isfinite(loss)

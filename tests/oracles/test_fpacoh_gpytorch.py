@@ -75,11 +75,14 @@ def as_parameters(process):
 
 def as_lists(batch):
     """The batch's tasks and measurement sets without padding."""
-    masks = np.asarray(batch.tasks.mask)
+    masks = np.asarray(batch.measured.tasks.mask)
     return (
-        [np.array(x)[mask] for x, mask in zip(batch.tasks.x, masks, strict=True)],
-        [np.array(y)[mask] for y, mask in zip(batch.tasks.y, masks, strict=True)],
-        [np.array(p)[np.asarray(r)] for p, r in zip(batch.points, batch.rows, strict=True)],
+        [np.array(x)[mask] for x, mask in zip(batch.measured.tasks.x, masks, strict=True)],
+        [np.array(y)[mask] for y, mask in zip(batch.measured.tasks.y, masks, strict=True)],
+        [
+            np.array(p)[np.asarray(r)]
+            for p, r in zip(batch.measured.points, batch.measured.rows, strict=True)
+        ],
     )
 
 

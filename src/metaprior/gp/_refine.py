@@ -5,6 +5,8 @@ and late in a run that noise decides how closely an optimum is found. A task may
 than the past ones did. The run itself tells.
 """
 
+from collections.abc import Callable
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -44,19 +46,31 @@ def refine(
     marginal = process.marginal(x)
     identity = jnp.eye(y.shape[0])
 
-    def log_posterior(noise_step, scale_step):
+    def log_evidence(noise_step, scale_step):
         noise = jnp.exp(process.log_noise_variance + noise_step) * identity
         covariance = jnp.exp(scale_step) * marginal.covariance + noise
-        evidence = log_density(y, Gaussian(marginal.mean, covariance), mask)
-        return evidence - _surprise(noise_step, spread.noise) - _surprise(scale_step, spread.scale)
+        return log_density(y, Gaussian(marginal.mean, covariance), mask)
+
+    noise_step, scale_step = best_steps(log_evidence, spread)
+    return GaussianProcess(
+        process.mean,
+        ScaledKernel(process.kernel, scale_step),
+        process.log_noise_variance + noise_step,
+    )
+
+
+def best_steps(
+    log_evidence: Callable[[Float[Array, ""], Float[Array, ""]], Float[Array, ""]], spread: Spread
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """The steps in log noise variance and log scale with the most evidence times prior."""
+
+    def log_posterior(noise_step, scale_step):
+        surprise = _surprise(noise_step, spread.noise) + _surprise(scale_step, spread.scale)
+        return log_evidence(noise_step, scale_step) - surprise
 
     noise_steps, scale_steps = (s.ravel() for s in jnp.meshgrid(NOISE_STEPS, SCALE_STEPS))
     best = jnp.argmax(jax.vmap(log_posterior)(noise_steps, scale_steps))
-    return GaussianProcess(
-        process.mean,
-        ScaledKernel(process.kernel, scale_steps[best]),
-        process.log_noise_variance + noise_steps[best],
-    )
+    return noise_steps[best], scale_steps[best]
 
 
 def _surprise(step: Float[Array, ""], spread: Float[Array, ""]) -> Float[Array, ""]:

@@ -1,4 +1,4 @@
-r"""The F-PACOH objective with a MAP hyper-posterior (the paper's equation 3 and algorithm 3).
+r"""The F-PACOH objective with a MAP hyper-posterior (equation 3, algorithms 1 and 3 of the paper).
 
 symbol      meaning                                             name here
 n           number of all tasks                                 data.num_tasks
@@ -14,32 +14,27 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Key, PRNGKeyArray
 
-from metaprior.gp import (
-    Gaussian,
-    GaussianProcess,
-    Reference,
-    kl_divergence,
-    log_density,
-    reference,
-)
-from metaprior.meta._data import MetaData, TaskBatch
-from metaprior.meta._measurement import MeasurementSizes, choose_measurements
+from metaprior.gp import AbstractProcess, GaussianProcess, Reference
+from metaprior.meta._data import MetaData
+from metaprior.meta._hyper_prior import divergence_weight, hyper_prior_at
+from metaprior.meta._measured_tasks import MeasuredTasks, measure_tasks
+from metaprior.meta._measurement import MeasurementSizes
 from metaprior.meta._train import AbstractObjective
+from metaprior.processes import AbstractScoreEstimator, SpectralStein, Target, divergence
 
 
-class MeasuredBatch(NamedTuple):
-    """A mini-batch of tasks, each with its measurement set and the hyper-prior there.
+class FPacohBatch(NamedTuple):
+    """Tasks with measurement sets and, for each set, what the hyper-prior is there.
 
-    `points` are the task's inputs followed by points of the domain; `rows` say which of them
-    form the measurement set.
+    `noise` makes function samples of the prior where the divergence has no closed form.
     """
 
-    tasks: TaskBatch
-    points: Float[Array, "batch p d"]
-    rows: Int[Array, "batch total"]
-    hyper_prior: Reference
+    measured: MeasuredTasks
+    hyper_prior: Target
+    noise: Float[Array, "batch samples total"] | None
+    keys: Key[Array, " batch"] | None
 
 
 class FPacohObjective(AbstractObjective):
@@ -50,55 +45,46 @@ class FPacohObjective(AbstractObjective):
          \mathbb{E}_X \, \mathrm{KL}\big( p_\phi(f_X) \,\|\, \rho(f_X) \big) \Big] $$
 
     with $X$ a random measurement set. `measurement_variance` is the jitter that both sides of the
-    divergence share: how finely two functions are compared.
+    divergence share: how finely two functions are compared. If the hyper-prior is not Gaussian,
+    the divergence is a surrogate with the right gradient, from `num_samples` function samples.
     """
 
     data: MetaData
-    hyper_prior: GaussianProcess
+    hyper_prior: AbstractProcess
     kl_weight: Float[Array, ""]
     measurement_variance: Float[Array, ""]
     sizes: MeasurementSizes = eqx.field(static=True)
     batch_size: int = eqx.field(static=True)
+    estimator: AbstractScoreEstimator = SpectralStein()
+    num_samples: int = eqx.field(static=True, default=100)
 
-    def draw(self, *, key: PRNGKeyArray) -> MeasuredBatch:
-        data, sizes, batch_size = self.data, self.sizes, self.batch_size
-        capacity, d = data.x.shape[1:]
-        # One call for all random numbers of a step: each call costs compile time and run time.
-        num_cube = batch_size * sizes.from_domain * d
-        uniform = jax.random.uniform(key, (batch_size + batch_size * capacity + num_cube,))
-        which, scores, cube = jnp.split(uniform, [batch_size, batch_size * (1 + capacity)])
-        tasks = data.draw(which)
-        points = data.domain.points(cube.reshape(-1, d)).reshape(batch_size, -1, d)
-        rows = jax.vmap(lambda mask, scores: choose_measurements(mask, scores, sizes))(
-            tasks.mask, scores.reshape(batch_size, capacity)
+    def draw(self, *, key: PRNGKeyArray) -> FPacohBatch:
+        measured = measure_tasks(self.data, self.sizes, self.batch_size, key=key)
+        key_target, key_noise, key_estimate = jax.random.split(jax.random.fold_in(key, 1), 3)
+        targets = hyper_prior_at(
+            self.hyper_prior,
+            measured.measurements,
+            jitter=self.measurement_variance,
+            estimator=self.estimator,
+            num_samples=self.num_samples,
+            key=key_target,
         )
-        points = jnp.concatenate([tasks.x, points], axis=1)
-        measured = jax.vmap(lambda points, rows: points[rows])(points, rows)
-        hyper_prior = jax.vmap(
-            lambda x: reference(self.hyper_prior.marginal(x), self.measurement_variance)
-        )(measured)
-        return MeasuredBatch(tasks, points, rows, hyper_prior)
+        if isinstance(targets, Reference):
+            return FPacohBatch(measured, targets, None, None)
+        shape = (self.batch_size, self.num_samples, self.sizes.total)
+        noise = jax.random.normal(key_noise, shape)
+        return FPacohBatch(measured, targets, noise, jax.random.split(key_estimate, shape[0]))
 
-    def loss(self, model: GaussianProcess, batch: MeasuredBatch):
-        n = self.data.num_tasks
-        # The networks see each point once, and all points of the batch in one matrix product:
-        # likelihood and divergence are views of one marginal.
-        flat = batch.points.reshape(-1, batch.points.shape[-1])
-        shape = batch.points.shape[:2]
-        mean = jax.vmap(model.mean)(flat).reshape(shape)
-        embedded = jax.vmap(model.kernel.embed)(flat).reshape(*shape, -1)
+    def loss(self, model: GaussianProcess, batch: FPacohBatch):
+        fit, marginals = batch.measured.fit_and_marginals(model)
 
-        def one_task(tasks: TaskBatch, mean, embedded, rows, hyper_prior: Reference):
-            m = tasks.y.shape[0]
-            covariance = model.kernel.pairwise(embedded, embedded)
-            at_data = Gaussian(mean[:m], covariance[:m, :m])
-            at_measurements = Gaussian(mean[rows], covariance[rows][:, rows])
-            length = jnp.sum(tasks.mask)
-            fit = -log_density(tasks.y, model.observe(at_data), tasks.mask) / length
-            kl = kl_divergence(at_measurements, hyper_prior)
-            weight = self.kl_weight * (1 / jnp.sqrt(n) + 1 / (n * length))
-            return fit, weight * kl
+        def one_task(marginal, hyper_prior, noise, key, length):
+            kl = divergence(marginal, hyper_prior, estimator=self.estimator, noise=noise, key=key)
+            return self.kl_weight * divergence_weight(self.data.num_tasks, length) * kl
 
-        terms = jax.vmap(one_task)(batch.tasks, mean, embedded, batch.rows, batch.hyper_prior)
-        fit, complexity = jax.tree.map(jnp.mean, terms)
+        lengths = jnp.sum(batch.measured.tasks.mask, axis=1)
+        complexity = jax.vmap(one_task)(
+            marginals, batch.hyper_prior, batch.noise, batch.keys, lengths
+        )
+        fit, complexity = jnp.mean(fit), jnp.mean(complexity)
         return fit + complexity, {"fit": fit, "complexity": complexity}

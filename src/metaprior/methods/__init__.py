@@ -18,14 +18,16 @@ from metaprior.methods._vanilla_gp import VanillaGP as VanillaGP
 
 if TYPE_CHECKING:
     from metaprior.methods._ablr import ABLR as ABLR
+    from metaprior.methods._fpacoh_vi import FPacohVI as FPacohVI
     from metaprior.methods._learned_gp import LearnedGP as LearnedGP
     from metaprior.methods._neural_process import NeuralProcess as NeuralProcess
     from metaprior.methods._pacoh_map import PacohMap as PacohMap
     from metaprior.methods._rank_weighted_gp import RankWeightedGP as RankWeightedGP
 
-# Methods that most people only compare with: imported on first use.
+# Methods that most people never use: imported on first use.
 _LAZY_METHODS = {
     "ABLR": "_ablr",
+    "FPacohVI": "_fpacoh_vi",
     "LearnedGP": "_learned_gp",
     "NeuralProcess": "_neural_process",
     "PacohMap": "_pacoh_map",

@@ -13,17 +13,17 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy import stats
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from metaprior.data import Run, Standardiser, Tasks
 from metaprior.gp import Spread
 from metaprior.gp._bayesian_linear import AbstractWeights, LinearPrior
-from metaprior.gp._refine import NOISE_STEPS, SCALE_STEPS
+from metaprior.gp._refine import best_steps
 from metaprior.meta import MetaData, TaskBatch
 from metaprior.meta._likelihood import LikelihoodObjective
+from metaprior.methods._gaussian_posterior import AbstractGaussianPosterior
 from metaprior.methods._gradient import AbstractGradientMethod
-from metaprior.methods._method import AbstractPosterior, AbstractSurrogate, Moments
+from metaprior.methods._method import AbstractSurrogate, Moments
 from metaprior.methods._neural_gp import DEPTH, WIDTH
 
 # What a fair random search should cover.
@@ -133,19 +133,13 @@ def _refine(
     """The variances that maximise evidence times prior on the run: `metaprior.gp.refine`, with
     the evidence computed in the smaller space."""
 
-    def log_posterior(noise_step, scale_step):
-        steps = jnp.stack([noise_step, scale_step])
-        spreads = jnp.stack([spread.noise, spread.scale])
-        surprise = jnp.where(steps == 0, 0.0, 0.5 * (steps / spreads) ** 2)
-        evidence = model.prior(noise_step, scale_step).log_evidence(features, y, mask)
-        return evidence - jnp.sum(surprise)
+    def log_evidence(noise_step, scale_step):
+        return model.prior(noise_step, scale_step).log_evidence(features, y, mask)
 
-    noise_steps, scale_steps = (s.ravel() for s in jnp.meshgrid(NOISE_STEPS, SCALE_STEPS))
-    best = jnp.argmax(jax.vmap(log_posterior)(noise_steps, scale_steps))
-    return model.prior(noise_steps[best], scale_steps[best])
+    return model.prior(*best_steps(log_evidence, spread))
 
 
-class LinearPosterior(AbstractPosterior):
+class LinearPosterior(AbstractGaussianPosterior):
     """The belief about the weights of one task, seen in the units of the run."""
 
     network: eqx.nn.MLP
@@ -163,14 +157,6 @@ class LinearPosterior(AbstractPosterior):
             scale**2 * variance,
             scale**2 * self.noise_variance,
         )
-
-    def log_density(self, x, y):
-        moments = self.moments(x)
-        return stats.norm.logpdf(y, moments.mean, jnp.sqrt(moments.variance))
-
-    def cdf(self, x, y):
-        moments = self.moments(x)
-        return stats.norm.cdf(y, moments.mean, jnp.sqrt(moments.variance))
 
     def sample(self, x, num, *, key):
         weights = jax.vmap(lambda key: self.weights.draw(key=key))(jax.random.split(key, num))

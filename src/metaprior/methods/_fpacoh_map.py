@@ -10,10 +10,11 @@ import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
 from metaprior.data import Standardiser, Tasks
-from metaprior.gp import GaussianProcess, Spread
-from metaprior.meta import FPacohObjective, MetaData, measurement_sizes, vanilla_hyper_prior
+from metaprior.gp import AbstractProcess, GaussianProcess, Spread
+from metaprior.meta import FPacohObjective, MetaData, measurement_sizes
 from metaprior.methods._gp_surrogate import GPSurrogate
 from metaprior.methods._gradient import AbstractGradientMethod
+from metaprior.methods._hyper_prior import estimator_of, hyper_prior_of
 from metaprior.methods._neural_gp import neural_gp
 
 
@@ -32,6 +33,9 @@ class FPacohMap(AbstractGradientMethod):
       points come from the task's own inputs.
     - `measurement_variance`: resolution at which functions are compared: the jitter on both sides
       of the divergence.
+    - `hyper_prior`: a stochastic process of `metaprior.processes`, or one of your own, in place of
+      the squared-exponential GP, which is what `None` means; in standardised units.
+    - `score_estimator`: "spectral" or "sliced", where a hyper-prior has samples and no density.
     - `noise_log_spread`, `scale_log_spread`: how far noise variance and kernel variance of a new
       run may be from the learned ones, in logarithms; with 0 they are kept, as in the paper.
     """
@@ -50,20 +54,22 @@ class FPacohMap(AbstractGradientMethod):
     measurement_variance: float = 1e-4
     noise_log_spread: float = 3.0
     scale_log_spread: float = 1.0
+    hyper_prior: AbstractProcess | None = None
+    score_estimator: str = "spectral"
 
     def initial(self, num_columns: int, *, key: PRNGKeyArray) -> GaussianProcess:
         return neural_gp(num_columns, self.feature_dim, key=key)
 
     def objective(self, tasks: Tasks, data: MetaData) -> FPacohObjective:
         shortest = int(tasks.lengths.min())
-        lengthscale = self.hyper_lengthscale * jnp.sqrt(tasks.space.num_columns)
         return FPacohObjective(
             data,
-            vanilla_hyper_prior(lengthscale, self.hyper_variance),
+            hyper_prior_of(self, tasks.space.num_columns),
             jnp.asarray(self.kappa),
             jnp.asarray(self.measurement_variance),
             measurement_sizes(self.num_measurements, self.measurements_from_task, shortest),
             min(self.batch_size, tasks.num_tasks),
+            estimator_of(self.score_estimator),
         )
 
     def surrogate(self, model: GaussianProcess, standardiser: Standardiser) -> GPSurrogate:

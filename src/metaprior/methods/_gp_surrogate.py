@@ -1,14 +1,12 @@
 """Surrogates and posteriors of methods whose prior is a Gaussian process."""
 
-import jax.numpy as jnp
-from jax.scipy import stats
-
 from metaprior.data import Run, Standardiser
 from metaprior.gp import ConditionedProcess, GaussianProcess, Spread, condition, refine, sample
-from metaprior.methods._method import AbstractPosterior, AbstractSurrogate, Moments
+from metaprior.methods._gaussian_posterior import AbstractGaussianPosterior
+from metaprior.methods._method import AbstractSurrogate, Moments
 
 
-class GPPosterior(AbstractPosterior):
+class GPPosterior(AbstractGaussianPosterior):
     """A conditioned Gaussian process in standardised units, seen in the units of the run."""
 
     conditioned: ConditionedProcess
@@ -22,14 +20,6 @@ class GPPosterior(AbstractPosterior):
             scale**2 * variance,
             scale**2 * self.conditioned.process.noise_variance,
         )
-
-    def log_density(self, x, y):
-        moments = self.moments(x)
-        return stats.norm.logpdf(y, moments.mean, jnp.sqrt(moments.variance))
-
-    def cdf(self, x, y):
-        moments = self.moments(x)
-        return stats.norm.cdf(y, moments.mean, jnp.sqrt(moments.variance))
 
     def sample(self, x, num, *, key):
         joint = self.conditioned.joint(self.standardiser.x(x))

@@ -115,11 +115,11 @@ def _numbers(methods: Sequence[AbstractGradientMethod]) -> dict[str, Float[Array
     """The traced numbers of each configuration, by name; everything else must be equal."""
     first = methods[0]
     for field in fields(first):
-        values = {getattr(method, field.name) for method in methods}
-        if field.type is not float and len(values) > 1:
+        values = [getattr(method, field.name) for method in methods]
+        if field.type is not float and any(v is not values[0] and v != values[0] for v in values):
             raise ValueError(
                 f"Configurations trained together must have equal sizes, but `{field.name}` takes "
-                f"the values {sorted(values)}; train them in separate batches."
+                f"the values {sorted({repr(v) for v in values})}; train them in separate batches."
             )
     names = [field.name for field in fields(first) if field.type is float]
     return {name: jnp.asarray([getattr(m, name) for m in methods]) for name in names}

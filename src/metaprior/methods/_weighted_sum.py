@@ -2,17 +2,17 @@
 
 import jax
 import jax.numpy as jnp
-from jax.scipy import stats
 from jaxtyping import Array, Float
 
 from metaprior.gp import ConditionedProcess, Gaussian, sample
-from metaprior.methods._method import AbstractPosterior, Moments
+from metaprior.methods._gaussian_posterior import AbstractGaussianPosterior
+from metaprior.methods._method import Moments
 
 # Members that are worked on at once: bounds the memory that thousands of them need.
 BATCH = 32
 
 
-class WeightedSumPosterior(AbstractPosterior):
+class WeightedSumPosterior(AbstractGaussianPosterior):
     r"""$f(x) = a + b \sum_i w_i f_i(x)$ with independent $f_i$: those of the past, along a leading
     axis, and the target's; $a$ and $b$ are the level and the scale of the run."""
 
@@ -36,14 +36,6 @@ class WeightedSumPosterior(AbstractPosterior):
     def _variance(self, past: Float[Array, " n"], target: Float[Array, ""]) -> Float[Array, ""]:
         """Variance of the weighted sum, in the units of the run."""
         return self.y_std**2 * (self.past_weights**2 @ past + self.target_weight**2 * target)
-
-    def log_density(self, x, y):
-        moments = self.moments(x)
-        return stats.norm.logpdf(y, moments.mean, jnp.sqrt(moments.variance))
-
-    def cdf(self, x, y):
-        moments = self.moments(x)
-        return stats.norm.cdf(y, moments.mean, jnp.sqrt(moments.variance))
 
     def sample(self, x, num, *, key):
         def plus(total: Gaussian, member: ConditionedProcess, weight) -> Gaussian:

@@ -1,8 +1,7 @@
 """The model card: what a person who finds the folder needs to know."""
 
-import dataclasses
-
 from metaprior._prior import Prior
+from metaprior.store._settings import settings_of
 
 
 def model_card(prior: Prior) -> str:
@@ -12,7 +11,7 @@ def model_card(prior: Prior) -> str:
         for name, dimension in zip(prior.space.names, prior.space.dimensions, strict=True)
     )
     settings = "\n".join(
-        f"- `{name}`: {value}" for name, value in dataclasses.asdict(prior.method).items()
+        f"- `{name}`: {value}" for name, value in settings_of(prior.method).items()
     )
     learned_from = "\n".join(f"- {name}: {value}" for name, value in prior.trained_on.items())
     return f"""# A learned prior

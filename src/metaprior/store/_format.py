@@ -5,7 +5,6 @@ A prior is a folder: `prior.safetensors` holds every array under the path of its
 the files is ever executed: the description names a known method, which rebuilds the structure.
 """
 
-import dataclasses
 import json
 import os
 import shutil
@@ -23,8 +22,8 @@ from safetensors.numpy import save as save_tensors
 from metaprior._precision import float64
 from metaprior._prior import Prior
 from metaprior.data import Space, direction_sign
-from metaprior.methods import AbstractMethod, known_methods
 from metaprior.store._card import model_card
+from metaprior.store._settings import method_of, settings_of
 
 FORMAT = "metaprior-prior"
 FORMAT_VERSION = 1
@@ -84,7 +83,7 @@ def load(folder: str | Path, *, space: Space | None = None) -> Prior:
         saved_space = Space.from_json(description["space"])
         direction = description["direction"]
         direction_sign(direction)
-        method = _method(description["method"])
+        method = method_of(description["method"])
         history_names = list(description["history"])
         trained_on = dict(description["trained_on"])
         blank = method.blank_surrogate(saved_space.num_columns)
@@ -109,7 +108,7 @@ def _description(prior: Prior) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "method": {"name": type(prior.method).__name__, **dataclasses.asdict(prior.method)},
+        "method": {"name": type(prior.method).__name__, **settings_of(prior.method)},
         "space": prior.space.to_json(),
         "direction": prior.direction,
         "trained_on": prior.trained_on,
@@ -166,20 +165,6 @@ def _read_arrays(folder: Path) -> dict[str, np.ndarray]:
             f"{path} cannot be read ({error}); it is damaged, truncated or not a safetensors "
             "file: restore it from a copy or learn the prior again."
         ) from error
-
-
-def _method(described: dict[str, Any]) -> AbstractMethod:
-    settings = dict(described)
-    name = settings.pop("name")
-    known = known_methods()
-    if name not in known:
-        raise ValueError(f"unknown method {name!r}; known are {sorted(known)}")
-    for field in dataclasses.fields(known[name]):
-        value = settings.get(field.name, field.default)
-        # JSON writes a float without decimals as it is, but never a number as text.
-        if field.type in (int, float) and type(value) not in (int, field.type):
-            raise ValueError(f"{field.name} of {name} is {value!r}, which is not a number")
-    return known[name](**settings)
 
 
 def _fill(blank, tensors: dict[str, np.ndarray], folder: Path):

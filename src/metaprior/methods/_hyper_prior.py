@@ -1,0 +1,28 @@
+"""The hyper-prior of a method, and how scores are estimated where a density is missing."""
+
+import jax.numpy as jnp
+
+from metaprior.gp import AbstractProcess
+from metaprior.meta import vanilla_hyper_prior
+from metaprior.processes import AbstractScoreEstimator, SlicedScoreMatching, SpectralStein
+
+ESTIMATORS = {"spectral": SpectralStein, "sliced": SlicedScoreMatching}
+
+
+def hyper_prior_of(method, num_columns: int) -> AbstractProcess:
+    r"""`method.hyper_prior` if there is one; otherwise a squared-exponential GP with
+    `method.hyper_lengthscale` in units of $\sqrt d$, since distances between points of a
+    $d$-dimensional domain grow like that."""
+    if method.hyper_prior is not None:
+        return method.hyper_prior
+    lengthscale = method.hyper_lengthscale * jnp.sqrt(num_columns)
+    return vanilla_hyper_prior(lengthscale, method.hyper_variance)
+
+
+def estimator_of(name: str) -> AbstractScoreEstimator:
+    """The score estimator of that name: "spectral" (Stein) or "sliced" (score matching)."""
+    if name not in ESTIMATORS:
+        raise ValueError(
+            f"There is no score estimator {name!r}; give one of {', '.join(map(repr, ESTIMATORS))}."
+        )
+    return ESTIMATORS[name]()
