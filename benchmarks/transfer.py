@@ -88,7 +88,7 @@ def evaluate(family: Family, seed: int, num_tasks: int, records: Records, report
     key_history, key_tasks, key_train, key_test = jax.random.split(jax.random.key(seed), 4)
     report("collecting histories")
     history = collect_histories(family, family.num_tasks, family.run_length, key=key_history)
-    tasks = family.sample_tasks(num_tasks, key=key_tasks)
+    tasks = family.test_tasks(num_tasks, key=key_tasks)
     optimum = family.optimum(tasks).value
     for name, method in METHODS.items():
         report(f"training {name}")

@@ -1,9 +1,11 @@
 """The loop: every query is evaluated once, observed with noise, and seen by the next one."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
+from jaxtyping import Array
 
 from metaprior.bo import (
     AbstractPolicy,
@@ -12,7 +14,7 @@ from metaprior.bo import (
     UpperConfidenceBound,
     optimise,
 )
-from metaprior.data import Real, Space
+from metaprior.data import Choices, Real, Space
 from metaprior.methods import AbstractPosterior, AbstractSurrogate, Moments
 
 SPACE = Space(x=Real(0.0, 1.0))
@@ -89,3 +91,35 @@ def test_inference_asks_for_the_best_mean_and_queries_for_the_best_bound():
     np.testing.assert_allclose(trace.values, -0.01, atol=1e-5)
     again = run(jr.key(0))
     np.testing.assert_array_equal(trace.run.x, again.run.x)
+
+
+class Finite(eqx.Module):
+    """The same problem where six points may be asked; two more rows are padding."""
+
+    points: Array
+    num: Array
+
+    @property
+    def choices(self):
+        return Choices(self.points, jnp.arange(8) < self.num)
+
+    def __call__(self, x):
+        return problem(x)
+
+
+def test_a_problem_with_choices_is_asked_each_of_them_once():
+    points = jnp.array([0.0, 0.2, 0.3, 0.5, 0.8, 1.0, 0.0, 0.2])[:, None]
+    finite = Finite(points, jnp.asarray(6))
+    policy = SurrogatePolicy(
+        surrogate=Knowing(), acquisition=UpperConfidenceBound(2.0), space=SPACE
+    )
+    trace = jax.jit(lambda key: optimise(finite, policy, 6, key=key, infer=True))(jr.key(0))
+    # From the largest bound -(x - 0.37)^2 + 0.2 x down; the mean is largest at 0.3 throughout.
+    bound = [-((x - 0.37) ** 2) + 0.2 * x for x in (0.0, 0.2, 0.3, 0.5, 0.8, 1.0)]
+    order = np.argsort(bound)[::-1]
+    np.testing.assert_array_equal(trace.run.x, np.asarray(points)[order])
+    np.testing.assert_allclose(trace.values_at_predicted_best, -(0.07**2), rtol=1e-12)
+    random = jax.jit(lambda key: optimise(finite, RandomSearch(space=SPACE), 6, key=key))
+    orders = [random(jr.key(seed)).run.x[:, 0].tolist() for seed in (0, 1)]
+    assert orders[0] != orders[1]
+    assert sorted(orders[0]) == sorted(orders[1]) == [0.0, 0.2, 0.3, 0.5, 0.8, 1.0]

@@ -6,11 +6,16 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from metaprior.bo import RandomSearch
-from metaprior.environments import Mixture1d
+from metaprior.bo import RandomSearch, RestlessConfidenceBound, SurrogatePolicy
+from metaprior.environments import Mixture1d, Table
 from metaprior.methods import VanillaGP
 from metaprior.metrics import simple_regret
-from metaprior.studies import collect_histories, predict_uniform, race
+from metaprior.studies import (
+    collect_histories,
+    predict_uniform,
+    race,
+    values_at_predicted_best,
+)
 
 FAMILY = Mixture1d(noise_std=0.1)
 TASKS = FAMILY.sample_tasks(3, key=jr.key(1))
@@ -72,3 +77,66 @@ def test_cdf_and_density_belong_to_the_truth():
     np.testing.assert_allclose(norm.logpdf(values, 0, np.sqrt(1.25)), log_density, rtol=1e-6)
     # Mixtures are 1 plus three positive bumps of at most 2.
     assert (values > 1.0).all() and (values < 3.0).all()
+
+
+TABLE = Table("rpart")
+LOOKED_UP = TABLE.test_tasks(3, key=jr.key(0))
+
+
+def rows_of(task, x):
+    """The number of the row of the table that each query is, bit for bit."""
+    valid = task.points[task.valid]
+    same = (np.asarray(x)[:, None, :] == valid[None, :, :]).all(axis=2)
+    assert (same.sum(axis=1) == 1).all()
+    return np.argmax(same, axis=1)
+
+
+def test_a_race_on_a_table_repeats_no_row_and_never_leaves_the_table():
+    policy = SurrogatePolicy(
+        surrogate=VanillaGP(lengthscale=0.5).from_scratch(4),
+        acquisition=RestlessConfidenceBound(),
+        space=TABLE.space,
+    )
+    found = race(policy, LOOKED_UP, 12, key=jr.key(0), infer=True)
+    answers = values_at_predicted_best(policy, LOOKED_UP, found, 12, key=jr.key(1))
+    optimum = TABLE.optimum(LOOKED_UP).value
+    for i, task in enumerate(TABLE.unstack(LOOKED_UP)):
+        rows = rows_of(task, found.x[i])
+        assert len(set(rows.tolist())) == 12
+        np.testing.assert_array_equal(found.values[i], task.values[task.valid][rows])
+        assert np.isin(found.values_at_predicted_best[i], task.values[task.valid]).all()
+        assert answers[i] in task.values[task.valid]
+    regret = simple_regret(optimum, found.values)
+    assert (regret >= 0).all() and regret[:, -1].mean() < 0.5 * regret[:, 0].mean()
+
+
+def test_histories_of_a_table_are_rows_of_its_training_datasets():
+    history = collect_histories(TABLE, 99, 4, key=jr.key(0))
+    assert history.num_tasks == 15 and history.lengths.tolist() == [4] * 15
+    tasks = TABLE.training_tasks(99, key=jax.random.split(jr.key(0))[0])
+    for i, task in enumerate(TABLE.unstack(tasks)):
+        # Through the units of the space and back, which costs the last bits.
+        distance = np.abs(history.x[i, :4, None] - task.points[None]).max(axis=2)
+        nearest = np.argmin(distance, axis=1)
+        assert distance.min(axis=1).max() < 1e-12 and len(set(nearest.tolist())) == 4
+        np.testing.assert_array_equal(history.y[i, :4], task.values[nearest])
+
+
+def test_predictions_on_a_table_are_of_values_in_it():
+    surrogate = VanillaGP(noise_variance=0.25).blank_surrogate(4)
+    found = predict_uniform(surrogate, LOOKED_UP, (0, 4), 50, key=jr.key(0))
+    values = norm.ppf(found.cdf[:, 0]) * np.sqrt(1.25)
+    for i, task in enumerate(TABLE.unstack(LOOKED_UP)):
+        distance = np.abs(values[i][:, None] - task.values[None]).min(axis=1)
+        assert distance.max() < 1e-9
+    assert found.cdf.shape == (3, 2, 50)
+
+
+def test_more_points_than_a_table_has_are_refused():
+    policy = RandomSearch(space=TABLE.space)
+    small = TABLE.stack([t for t in TABLE.unstack(TABLE.meta_test_tasks()) if t.data_id == 1485])
+    with pytest.raises(ValueError, match="Task 0 has 350 points to ask, and 351 are needed"):
+        race(policy, small, 351, key=jr.key(0))
+    surrogate = VanillaGP().from_scratch(4)
+    with pytest.raises(ValueError, match="350 points to ask, and 351"):
+        predict_uniform(surrogate, small, (1,), 350, key=jr.key(0))

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from metaprior.bo._policy import AbstractPolicy, SurrogatePolicy
-from metaprior.data import Run, empty_run
+from metaprior.data import Choices, Run, empty_run
 
 
 class Trace(NamedTuple):
@@ -33,17 +33,26 @@ def optimise(
 ) -> Trace:
     """`num_queries` steps of `policy` on `problem`, from an empty run.
 
+    A problem may have `choices`, as tasks do: then only these are asked, each at most once, and
+    there must be as many as queries.
+
     With `infer`, the point with the largest posterior mean is sought before every query too (for
     the inference regret); a policy without a surrogate has none.
     """
+    choices: Choices | None = getattr(problem, "choices", None)
+
+    def ask(run: Run, key: PRNGKeyArray) -> Float[Array, " d"]:
+        if choices is None:
+            return policy.suggest(run, key=key)
+        return policy.choose(run, choices, key=key)
 
     def step(run: Run, t):
         key_query, key_noise, key_best = jax.random.split(jax.random.fold_in(key, t), 3)
         if infer and isinstance(policy, SurrogatePolicy):
-            predicted = problem(policy.predicted_best(run, key=key_best))
+            predicted = problem(policy.predicted_best(run, key=key_best, choices=choices))
         else:
             predicted = jnp.asarray(jnp.nan)
-        x = policy.suggest(run, key=key_query)
+        x = ask(run, key_query)
         value = problem(x)
         observed = value + noise_std * jax.random.normal(key_noise)
         return run.append(x, observed), (value, predicted)

@@ -1,16 +1,21 @@
-"""Policies: from the run so far to the next query."""
+"""Policies: from the run so far to the next query, in the whole space or among given choices."""
 
 import abc
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from metaprior.bo._acquisition import AbstractAcquisition
+from metaprior.bo._acquisition import AbstractAcquisition, Score
 from metaprior.bo._maximise import Search, low_discrepancy, maximise
-from metaprior.data import Run, Space
+from metaprior.data import Choices, Run, Space
 from metaprior.methods import AbstractSurrogate
+
+# So many choices are scored side by side: what they need of memory is bounded, whatever the table.
+_BLOCK = 4096
+# And a path for Thompson sampling is drawn at so many of them.
+_NUM_ANCHORS = 512
 
 
 class AbstractPolicy(eqx.Module):
@@ -21,6 +26,14 @@ class AbstractPolicy(eqx.Module):
     @abc.abstractmethod
     def suggest(self, run: Run, *, key: PRNGKeyArray) -> Float[Array, " d"]:
         """The next point to evaluate, in the unit cube."""
+
+    def choose(self, run: Run, choices: Choices, *, key: PRNGKeyArray) -> Float[Array, " d"]:
+        """The next of `choices` to evaluate; no choice is made twice.
+
+        A policy that knows nothing of choices takes the one nearest to its suggestion.
+        """
+        wish = self.suggest(run, key=key)
+        return choices.points[choices.nearest(wish, choices.unasked(run))]
 
 
 class SurrogatePolicy(AbstractPolicy):
@@ -38,11 +51,28 @@ class SurrogatePolicy(AbstractPolicy):
         score = self.acquisition.score(posterior, run, candidates, key=key_score)
         return maximise(score, self.space, candidates, self.search)
 
-    def predicted_best(self, run: Run, *, key: PRNGKeyArray) -> Float[Array, " d"]:
-        """Where the posterior mean is largest: the answer if the run ended now."""
-        candidates = self.search.candidates(self.space, run, key=key)
+    def choose(self, run, choices, *, key):
+        stride = -(-choices.points.shape[0] // _NUM_ANCHORS)
         posterior = self.surrogate.condition(run)
-        return maximise(lambda x: posterior.moments(x).mean, self.space, candidates, self.search)
+        score = self.acquisition.score(posterior, run, choices.points[::stride], key=key)
+        return _best(score, choices, choices.unasked(run))
+
+    def predicted_best(
+        self, run: Run, *, key: PRNGKeyArray, choices: Choices | None = None
+    ) -> Float[Array, " d"]:
+        """Where the posterior mean is largest: the answer if the run ended now.
+
+        - `choices`: if given, the answer is one of them, asked before or not.
+        """
+        posterior = self.surrogate.condition(run)
+
+        def mean(x):
+            return posterior.moments(x).mean
+
+        if choices is not None:
+            return _best(mean, choices, choices.valid)
+        candidates = self.search.candidates(self.space, run, key=key)
+        return maximise(mean, self.space, candidates, self.search)
 
 
 class InitialDesign(AbstractPolicy):
@@ -53,15 +83,41 @@ class InitialDesign(AbstractPolicy):
     space: Space = eqx.field(static=True)
 
     def suggest(self, run, *, key):
-        design = jnp.asarray(low_discrepancy(self.num_initial, self.space.num_columns))
-        initial = self.space.snap(design[jnp.minimum(run.length, self.num_initial - 1)])
+        initial = self.space.snap(self._design_point(run))
         return jnp.where(run.length < self.num_initial, initial, self.policy.suggest(run, key=key))
+
+    def choose(self, run, choices, *, key):
+        nearest = choices.nearest(self._design_point(run), choices.unasked(run))
+        later = self.policy.choose(run, choices, key=key)
+        return jnp.where(run.length < self.num_initial, choices.points[nearest], later)
+
+    def _design_point(self, run: Run) -> Float[Array, " d"]:
+        design = jnp.asarray(low_discrepancy(self.num_initial, self.space.num_columns))
+        return design[jnp.minimum(run.length, self.num_initial - 1)]
 
 
 class RandomSearch(AbstractPolicy):
-    """Uniform over the space: the baseline without a surrogate."""
+    """Uniform over the space, or over the choices left: the baseline without a surrogate."""
 
     space: Space = eqx.field(static=True)
 
     def suggest(self, run, *, key):
         return self.space.snap(jax.random.uniform(key, (self.space.num_columns,)))
+
+    def choose(self, run, choices, *, key):
+        equal_chances = jnp.where(choices.unasked(run), 0.0, -jnp.inf)
+        return choices.points[jax.random.categorical(key, equal_chances)]
+
+
+def _best(score: Score, choices: Choices, allowed: Bool[Array, " m"]) -> Float[Array, " d"]:
+    """The allowed choice with the largest score; one block of choices is scored after another."""
+    m, d = choices.points.shape
+    num_blocks = -(-m // _BLOCK)
+    if num_blocks == 1:
+        scores = jax.vmap(score)(choices.points)
+    else:
+        size = -(-m // num_blocks)
+        # The last block is filled up with choices of the first, whose scores are then cut off.
+        blocks = choices.points[jnp.arange(num_blocks * size) % m].reshape(num_blocks, size, d)
+        scores = jax.lax.map(jax.vmap(score), blocks).reshape(-1)[:m]
+    return choices.points[jnp.argmax(jnp.where(allowed, scores, -jnp.inf))]

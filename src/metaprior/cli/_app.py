@@ -101,6 +101,35 @@ def demo(
     run_demo(out, seed=seed, quick=quick, as_json=as_json)
 
 
+env = typer.Typer(no_args_is_help=True, help="Families of tasks to study methods on.")
+app.add_typer(env, name="env")
+
+
+@env.command("list")
+def env_list(
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the families as JSON instead of a table.")
+    ] = False,
+) -> None:
+    """All families: dimensions, tasks and run length of the benchmark, origin of the values."""
+    from metaprior.cli._env import list_families
+
+    list_families(as_json=as_json)
+
+
+@env.command("fetch")
+def env_fetch(
+    to: Annotated[Path, typer.Option(help="Folder for the tables.")] = Path("openml-bot"),
+    url: Annotated[
+        str | None, typer.Option(help="Address of the article in figshare's API, or of a copy.")
+    ] = None,
+) -> None:
+    """Download the original OpenML-bot tables (Kühn et al. 2018), checked; finished ones stay."""
+    from metaprior.cli._env import fetch_tables
+
+    fetch_tables(to, url=url)
+
+
 def _require_matplotlib() -> None:
     if importlib.util.find_spec("matplotlib") is None:
         raise ValueError(

@@ -1,5 +1,6 @@
 """History: spaces, runs, sets of runs and their standardisation."""
 
+from metaprior.data._choices import Choices as Choices
 from metaprior.data._points import Points as Points
 from metaprior.data._runs import Run as Run
 from metaprior.data._runs import empty_run as empty_run

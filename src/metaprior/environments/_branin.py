@@ -8,11 +8,11 @@ import jax.random as jr
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from metaprior.data import Real, Space
-from metaprior.environments._family import AbstractTask, Family
+from metaprior.environments._simulated import AbstractFormula, SimulatedFamily
 
 
 @final
-class BraninTask(AbstractTask):
+class BraninTask(AbstractFormula):
     r"""The negated Branin function on $[-5, 10] \times [0, 15]$.
 
     $$ f(x) = -\big( a (x_2 - b x_1^2 + c x_1 - r)^2 + s (1 - t) \cos x_1 + s \big) $$
@@ -34,7 +34,7 @@ class BraninTask(AbstractTask):
 
 @final
 @dataclass(frozen=True)
-class Branin(Family[BraninTask]):
+class Branin(SimulatedFamily[BraninTask]):
     r"""Random Branin functions: every parameter uniform around its usual value.
 
     $a \sim \mathcal U(0.5, 1.5)$, $b \sim \mathcal U(0.1, 0.15)$, $c \sim \mathcal U(1, 2)$,

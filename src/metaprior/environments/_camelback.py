@@ -8,11 +8,11 @@ import jax.random as jr
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
 from metaprior.data import Real, Space
-from metaprior.environments._family import AbstractTask, Family
+from metaprior.environments._simulated import AbstractFormula, SimulatedFamily
 
 
 @final
-class CamelbackTask(AbstractTask):
+class CamelbackTask(AbstractFormula):
     r"""The six-hump camelback, cut off below $-2.5$, plus a sinusoid, on $[-2, 2] \times [-1, 2]$.
 
     $$ f(x) = g(x) + a \sin(\omega_1 (x_1 - \rho_1)) \sin(\omega_2 (x_2 - \rho_2)) $$
@@ -39,7 +39,7 @@ class CamelbackTask(AbstractTask):
 
 @final
 @dataclass(frozen=True)
-class Camelback(Family[CamelbackTask]):
+class Camelback(SimulatedFamily[CamelbackTask]):
     r"""Camelback with sinusoidal noise.
 
     $a \sim \mathcal U(0.3, 0.5)$, $\omega_i \sim \mathcal U(0.5, 1)$,

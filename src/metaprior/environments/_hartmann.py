@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
 from metaprior.data import Real, Space
-from metaprior.environments._family import AbstractTask, Family
+from metaprior.environments._simulated import AbstractFormula, SimulatedFamily
 
 # Kept as NumPy: a JAX array made at import would be fixed to the precision of that moment.
 _STEEPNESS = np.array(
@@ -31,7 +31,7 @@ _CENTRE = 1e-4 * np.array(
 
 
 @final
-class HartmannTask(AbstractTask):
+class HartmannTask(AbstractFormula):
     r"""The negated Hartmann function on $[0, 1]^6$; the usual $\alpha$ has the maximum 1.
 
     $$ f(x) = \frac{1}{3.322368} \sum_{i=1}^4 \alpha_i
@@ -56,7 +56,7 @@ class HartmannTask(AbstractTask):
 
 @final
 @dataclass(frozen=True)
-class Hartmann6(Family[HartmannTask]):
+class Hartmann6(SimulatedFamily[HartmannTask]):
     r"""Random Hartmann functions.
 
     $\alpha_1 \sim \mathcal U(0.5, 1.5)$, $\alpha_2 \sim \mathcal U(0.6, 1.4)$,

@@ -8,11 +8,11 @@ import jax.random as jr
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
 from metaprior.data import Real, Space
-from metaprior.environments._family import AbstractTask, Family
+from metaprior.environments._simulated import AbstractFormula, SimulatedFamily
 
 
 @final
-class MixtureTask(AbstractTask):
+class MixtureTask(AbstractFormula):
     r"""A weighted sum of a Cauchy, a Gaussian and a wide Cauchy bump on $[-10, 10]$.
 
     $$ f(x) = 2 w_1 p_1(x) + \tfrac32 w_2 p_2(x) + \tfrac95 w_3 p_3(x) + 1 $$
@@ -42,7 +42,7 @@ class MixtureTask(AbstractTask):
 
 @final
 @dataclass(frozen=True)
-class Mixture1d(Family[MixtureTask]):
+class Mixture1d(SimulatedFamily[MixtureTask]):
     r"""Random mixtures: $w_i \sim \mathcal U(0.6, 1.4)$, $\mu_i \sim \mathcal N(m_i, 0.3^2)$.
 
     The centres $m$ are $(-2, 3, -8)$.

@@ -38,9 +38,8 @@ def race(
     infer: bool = False,
 ) -> Race:
     """One run of `policy` on each of a stack of tasks."""
-    count = jax.tree.leaves(tasks)[0].shape[0]
     tasks = jax.tree.map(jnp.asarray, tasks)
-    keys = jax.random.split(key, count)
+    keys = jax.random.split(key, _count_with_points(tasks, num_queries))
     trace = _race(policy, tasks, num_queries, keys, noise_std, infer)
     return Race(
         np.asarray(trace.values),
@@ -73,7 +72,8 @@ def values_at_predicted_best(
 @eqx.filter_jit
 def _values_at_predicted_best(policy, tasks, x, y, num_seen, keys):
     def one(task, x, y, key):
-        return task(policy.predicted_best(Run(x, y, num_seen), key=key))
+        run = Run(x, y, num_seen)
+        return task(policy.predicted_best(run, key=key, choices=task.choices))
 
     return jax.vmap(one)(tasks, x, y, keys)
 
@@ -82,13 +82,16 @@ def _values_at_predicted_best(policy, tasks, x, y, num_seen, keys):
 def collect_histories(
     family: Family, num_tasks: int, run_length: int, *, key: PRNGKeyArray
 ) -> Tasks:
-    """Runs of vanilla GP-UCB on tasks of the family, as somebody without a prior would make."""
+    """Runs of vanilla GP-UCB on tasks of the family, as somebody without a prior would make.
+
+    A family of finitely many tasks to learn from gives all it has if those are fewer.
+    """
     key_tasks, key_race = jax.random.split(key)
     surrogate = VanillaGP().from_scratch(family.space.num_columns)
     policy = SurrogatePolicy(
         surrogate=surrogate, acquisition=UpperConfidenceBound(), space=family.space
     )
-    tasks = family.sample_tasks(num_tasks, key=key_tasks)
+    tasks = family.training_tasks(num_tasks, key=key_tasks)
     found = race(policy, tasks, run_length, key=key_race, noise_std=family.noise_std)
     runs = [(family.space.decode(x), y) for x, y in zip(found.x, found.y, strict=True)]
     return Tasks.from_runs(runs, space=family.space)
@@ -107,28 +110,27 @@ def predict_uniform(
     tasks: AbstractTask,
     context_sizes: tuple[int, ...],
     num_points: int,
-    num_columns: int,
+    num_columns: int | None = None,
     *,
     key: PRNGKeyArray,
 ) -> Predictions:
-    """Predictions at uniform test points, given uniform context points, for a stack of tasks."""
-    count = jax.tree.leaves(tasks)[0].shape[0]
+    """Predictions at uniform test points, given uniform context points, for a stack of tasks.
+
+    Tasks draw the points themselves, so that `num_columns` is no longer needed.
+    """
     tasks = jax.tree.map(jnp.asarray, tasks)
-    keys = jax.random.split(key, count)
     sizes = jnp.asarray(context_sizes)
     capacity = max(max(context_sizes), 1)
-    density, cdf = _predict(surrogate, tasks, sizes, capacity, num_points, num_columns, keys)
+    keys = jax.random.split(key, _count_with_points(tasks, capacity + num_points))
+    density, cdf = _predict(surrogate, tasks, sizes, capacity, num_points, keys)
     return Predictions(np.asarray(density), np.asarray(cdf))
 
 
 @eqx.filter_jit
-def _predict(surrogate, tasks, sizes, capacity, num_points, num_columns, keys):
+def _predict(surrogate, tasks, sizes, capacity, num_points, keys):
     def one(task, key):
-        key_context, key_test = jax.random.split(key)
-        context = jax.random.uniform(key_context, (capacity, num_columns))
-        values = jax.vmap(task)(context)
-        test = jax.random.uniform(key_test, (num_points, num_columns))
-        truth = jax.vmap(task)(test)
+        context, test = task.uniform((capacity, num_points), key=key)
+        values, truth = jax.vmap(task)(context), jax.vmap(task)(test)
 
         def given(size):
             posterior = surrogate.condition(Run(context, values, size))
@@ -140,3 +142,15 @@ def _predict(surrogate, tasks, sizes, capacity, num_points, num_columns, keys):
         return jax.vmap(given)(sizes)
 
     return jax.vmap(one)(tasks, keys)
+
+
+def _count_with_points(tasks: AbstractTask, num: int) -> int:
+    """The number of tasks in a stack, if each of them has `num` points to ask."""
+    points = np.asarray(jax.vmap(lambda task: task.num_points())(tasks))
+    short = int(np.argmin(points))
+    if points[short] < num:
+        raise ValueError(
+            f"Task {short} has {points[short]:.0f} points to ask, and {num} are needed; ask for "
+            "fewer."
+        )
+    return len(points)
