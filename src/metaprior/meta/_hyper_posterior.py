@@ -38,5 +38,6 @@ def hyper_posterior(prior: GaussianProcess, std: Float[Array, ""] | float) -> Hy
 def antithetic_normals(num: int, size: int, *, key) -> Float[Array, "num size"]:
     """Standard normals in pairs of opposite sign: half the cost, and errors of first order cancel
     within a pair."""
-    half = jax.random.normal(key, ((num + 1) // 2, size))
+    # There are thousands of them in a step; single precision is plenty for noise.
+    half = jax.random.normal(key, ((num + 1) // 2, size), jnp.float32).astype(float)
     return jnp.concatenate([half, -half])[:num]

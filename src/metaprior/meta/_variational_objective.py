@@ -82,7 +82,7 @@ class VariationalObjective(AbstractObjective):
             measured,
             targets,
             antithetic_normals(self.num_priors, self.num_parameters, key=key_prior),
-            jax.random.normal(key_function, shape),
+            jax.random.normal(key_function, shape, jnp.float32).astype(float),
             jax.random.split(key_estimate, self.batch_size),
         )
 

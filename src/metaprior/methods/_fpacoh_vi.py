@@ -48,10 +48,10 @@ class FPacohVI(AbstractGradientMethod):
     All others mean what they mean in `FPacohMap`.
     """
 
-    kappa: float = 0.05
+    kappa: float = 0.03
     hyper_lengthscale: float = 0.15
     hyper_variance: float = 1.0
-    initial_std: float = 1e-2
+    initial_std: float = 0.02
     learning_rate: float = 4e-3
     learning_rate_decay: float = 0.9
     weight_decay: float = 1e-3
@@ -62,7 +62,7 @@ class FPacohVI(AbstractGradientMethod):
     measurements_from_task: int = 10
     measurement_variance: float = 1e-4
     num_priors: int = 10
-    num_functions: int = 5
+    num_functions: int = 3
     noise_log_spread: float = 3.0
     scale_log_spread: float = 1.0
     hyper_prior: AbstractProcess | None = None

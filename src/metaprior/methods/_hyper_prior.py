@@ -6,7 +6,9 @@ from metaprior.gp import AbstractProcess
 from metaprior.meta import vanilla_hyper_prior
 from metaprior.processes import AbstractScoreEstimator, SlicedScoreMatching, SpectralStein
 
-ESTIMATORS = {"spectral": SpectralStein, "sliced": SlicedScoreMatching}
+# A score network is fitted anew in every training step, so it has to be content with a few steps
+# from the Gaussian score that it starts from.
+ESTIMATORS = {"spectral": SpectralStein(), "sliced": SlicedScoreMatching(num_steps=10)}
 
 
 def hyper_prior_of(method, num_columns: int) -> AbstractProcess:
@@ -25,4 +27,4 @@ def estimator_of(name: str) -> AbstractScoreEstimator:
         raise ValueError(
             f"There is no score estimator {name!r}; give one of {', '.join(map(repr, ESTIMATORS))}."
         )
-    return ESTIMATORS[name]()
+    return ESTIMATORS[name]

@@ -42,8 +42,9 @@ from metaprior.processes._score import (
 from metaprior.processes._spectral import SpectralStein
 from metaprior.processes._whitening import sample_moments
 
-SPECTRAL = SpectralStein()
+# The resolution at which F-PACOH compares functions.
 RESOLUTION = 1e-4
+SPECTRAL = SpectralStein()
 
 
 class Samples(NamedTuple):
@@ -114,7 +115,6 @@ def divergence(
         return kl_divergence(own, target)
     if isinstance(own, Gaussian):
         own, estimator = _draw(own, target.jitter, noise), MomentMatching()
-    target = jax.lax.stop_gradient(target)
     values = jax.lax.stop_gradient(own.values)
     # On the samples themselves, their own moments fulfil the identities that a score has to
     # fulfil: a stretched sample has a stretched covariance, without sampling noise.
@@ -146,12 +146,15 @@ def functional_kl(
     r"""A scalar whose gradient with respect to `q` is that of $\mathrm{KL}(q(h_X) \| p(h_X))$, the
     divergence of the values at the points `x`.
 
-    In closed form if both processes are Gaussian; from samples of `q`, and of `p` if it has no
-    density, otherwise. See `divergence` for what its value means then.
+    In closed form if both processes are Gaussian; otherwise from samples of `q`, and of `p` if it
+    has no density. See `divergence` for what its value means then.
 
     - `jitter`: variance of the white noise that both processes are seen through.
     - `num_samples`: number of draws from each process that has to be sampled.
     - `estimator`: estimates the score of a process without a density.
+
+    It can be differentiated and compiled, and runs in the precision that JAX is set to; smooth
+    processes need double precision (`jax.enable_x64`).
     """
     key_target, key_own, key_fit = jax.random.split(key, 3)
     target = target_of(
@@ -159,7 +162,7 @@ def functional_kl(
     )
     if isinstance(q, AbstractGaussianProcess):
         own = q.marginal(x)
-        noise = jax.random.normal(key_own, ((num_samples + 1) // 2, x.shape[0]), x.dtype)
+        noise = jax.random.normal(key_own, ((num_samples + 1) // 2, x.shape[0]))
     else:
         own = Samples(q.sample(x, num_samples, key=key_own, jitter=jitter))
         noise = None

@@ -83,6 +83,11 @@ class AbstractScoreEstimator(eqx.Module):
 
         No gradient flows through an estimate.
         """
+        if moments is None and samples.shape[0] < 2:
+            raise ValueError(
+                f"A score cannot be estimated from {samples.shape[0]} sample; give 2 or more, or "
+                "the `moments` of their distribution."
+            )
         samples, moments = jax.lax.stop_gradient((samples, moments))
         coordinates = whitening(population_moments(samples) if moments is None else moments)
         return EstimatedScore(coordinates, self.fit_correction(coordinates(samples), key=key))

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from metaprior.processes._score import AbstractScore, AbstractScoreEstimator
 
@@ -41,20 +41,26 @@ class SlicedScoreMatching(AbstractScoreEstimator):
     believe: $0 \le a \le 1$ minimises the objective there.
 
     - `width`, `depth`: size of the network.
-    - `num_steps`, `learning_rate`, `weight_decay`: of the training, by Adam on all samples.
+    - `num_steps`, `learning_rate`, `weight_decay`: of the training by Adam, each step on all
+      samples that are not left out.
     """
 
-    width: int = eqx.field(static=True, default=32)
-    depth: int = eqx.field(static=True, default=2)
+    width: int = eqx.field(static=True, default=64)
+    depth: int = eqx.field(static=True, default=1)
     num_steps: int = eqx.field(static=True, default=200)
-    learning_rate: float = 1e-2
-    weight_decay: float = 1e-2
+    learning_rate: float = 3e-3
+    weight_decay: float = 0.1
 
     def fit_correction(self, whitened, *, key):
         if key is None:
             raise ValueError("Sliced score matching draws random directions; give a `key`.")
-        key_rows, key_network, key_steps, key_test = jax.random.split(key, 4)
         num, n = whitened.shape
+        if num < 4:
+            raise ValueError(
+                f"Sliced score matching got {num} samples and leaves a quarter of them out to test "
+                "itself on; give 4 or more."
+            )
+        key_rows, key_network, key_steps, key_test = jax.random.split(key, 4)
         samples = jax.random.permutation(key_rows, whitened)
         kept = num - num // 4
         network = self._train(
@@ -62,7 +68,7 @@ class SlicedScoreMatching(AbstractScoreEstimator):
         )
         return NetworkCorrection(network, _share_to_believe(network, samples[kept:], key=key_test))
 
-    def _train(self, network: "Network", samples: Float[Array, "k n"], *, key: PRNGKeyArray):
+    def _train(self, network: PyTree, samples: Float[Array, "k n"], *, key: PRNGKeyArray):
         import optax
 
         optimiser = optax.adamw(self.learning_rate, weight_decay=self.weight_decay)
@@ -84,8 +90,8 @@ class SlicedScoreMatching(AbstractScoreEstimator):
 class Network(AbstractScore):
     """A network with tanh units, applied to each row; all its leaves are arrays."""
 
-    weights: tuple[Float[Array, "inputs outputs"], ...]
-    biases: tuple[Float[Array, " outputs"], ...]
+    weights: tuple[Float[Array, "_ _"], ...]
+    biases: tuple[Float[Array, " _"], ...]
 
     def __call__(self, values):
         *hidden, (weight, bias) = zip(self.weights, self.biases, strict=True)
@@ -122,10 +128,13 @@ def _share_to_believe(
 ) -> Float[Array, ""]:
     r"""The $a$ in $[0, 1]$ for which $-z + a \, r(z)$ has the least loss on the samples.
 
-    The loss is quadratic in $a$, so that $a = \sum (z^\top r - v^\top \nabla r \, v) / \sum r^2$.
+    The loss is quadratic in $a$, so that $a = \sum_i g_i / \sum_i \|r(z_i)\|^2$ with
+    $g = z^\top r(z) - v^\top \nabla r(z) \, v$. One standard error of the numerator is taken off
+    it: what may be chance is not believed.
     """
     directions = jax.random.rademacher(key, samples.shape, samples.dtype)
     value, slope = jax.jvp(network, (samples,), (directions,))
-    gain = jnp.sum(samples * value) - jnp.sum(directions * slope)
+    gains = jnp.sum(samples * value - directions * slope, axis=1)
+    gain = jnp.sum(gains) - jnp.std(gains) * jnp.sqrt(gains.shape[0])
     size = jnp.sum(value**2)
     return jnp.clip(gain / jnp.where(size > 0, size, 1.0), 0.0, 1.0)
