@@ -11,3 +11,6 @@ from metaprior.plots._panels import draw_coverage as draw_coverage
 from metaprior.plots._panels import draw_landscape as draw_landscape
 from metaprior.plots._panels import draw_past_runs as draw_past_runs
 from metaprior.plots._panels import draw_regret as draw_regret
+from metaprior.plots._prior_figure import hyper_prior_figure as hyper_prior_figure
+from metaprior.plots._prior_figure import prior_and_posterior as prior_and_posterior
+from metaprior.plots._study_report import study_report as study_report

@@ -32,14 +32,19 @@ class PastRuns(NamedTuple):
 
 
 class Belief(NamedTuple):
-    """A prediction of a 1-d function on a grid, the function, and what was observed of it."""
+    """A prediction of a 1-d function on a grid, the function, and what was observed of it.
+
+    The function may be left out, where the prediction is of no particular one; functions drawn
+    from the prediction may be given.
+    """
 
     x: Float[np.ndarray, " grid"]
     mean: Float[np.ndarray, " grid"]
     std: Float[np.ndarray, " grid"]
-    truth: Float[np.ndarray, " grid"]
+    truth: Float[np.ndarray, " grid"] | None
     observed_x: Float[np.ndarray, " m"]
     observed_y: Float[np.ndarray, " m"]
+    samples: Float[np.ndarray, "s grid"] | None = None
 
 
 class CoverageCurve(NamedTuple):
@@ -68,26 +73,40 @@ class Landscape(NamedTuple):
     queries: Mapping[str, Float[np.ndarray, "q 2"]]
 
 
-def draw_past_runs(ax: Axes, past: PastRuns) -> None:
-    """Functions as thin lines, queries as dots."""
-    ax.plot(past.x, past.functions.T, color=FAINT, linewidth=0.9)
-    ax.plot(past.query_x, past.query_y, "o", color=INK, markersize=4, mec="white", mew=0.4)
+def draw_past_runs(ax: Axes, past: PastRuns, *, scale: float = 1.0) -> None:
+    """Functions as thin lines, queries as dots.
+
+    - `scale`: of lines and dots; smaller in small panels.
+    """
+    ax.plot(past.x, past.functions.T, color=FAINT, linewidth=0.9 * scale)
+    size, edge = 4 * scale, 0.4 * scale
+    ax.plot(past.query_x, past.query_y, "o", color=INK, markersize=size, mec="white", mew=edge)
     ax.set_xlim(past.x[0], past.x[-1])
     ax.locator_params(nbins=5)
     ax.set(xlabel="x", ylabel="f(x)")
 
 
-def draw_belief(ax: Axes, belief: Belief, colour: str) -> None:
-    """Mean, 95 % band, the true function and the observations."""
+def draw_belief(ax: Axes, belief: Belief, colour: str, *, scale: float = 1.0) -> None:
+    """Mean, 95 % band, drawn functions, the true function and the observations.
+
+    - `scale`: of lines and points; smaller in small panels.
+    """
     half_width = HALF_WIDTH_95 * belief.std
     lower, upper = belief.mean - half_width, belief.mean + half_width
     ax.fill_between(
         belief.x, lower, upper, color=colour, alpha=0.22, linewidth=0, label="95 % band"
     )
-    ax.plot(belief.x, belief.mean, color=colour, linewidth=2.0, label="mean")
-    ax.plot(belief.x, belief.truth, color=INK, linewidth=1.3, linestyle=DASHED, label="truth")
+    if belief.samples is not None:
+        for i, sample in enumerate(belief.samples):
+            label = "_nolegend_" if i else "samples"  # one entry for all of them
+            ax.plot(belief.x, sample, color=colour, lw=0.7 * scale, alpha=0.7, label=label)
+    ax.plot(belief.x, belief.mean, color=colour, linewidth=2.0 * scale, label="mean")
+    if belief.truth is not None:
+        width = 1.3 * scale
+        ax.plot(belief.x, belief.truth, color=INK, lw=width, linestyle=DASHED, label="truth")
     if len(belief.observed_x):
-        ax.plot(belief.observed_x, belief.observed_y, "o", color=INK, markersize=6, zorder=5)
+        x, y, size = belief.observed_x, belief.observed_y, 6 * scale
+        ax.plot(x, y, "o", color=INK, markersize=size, zorder=5, label="observed")
     ax.set_xlim(belief.x[0], belief.x[-1])
     ax.locator_params(nbins=5)
 
