@@ -91,6 +91,17 @@ def ablr_step(effort: Effort) -> list[Row]:
     return [_step_against_torch(what, problem, 10, 50, 10, effort)]
 
 
+def variational_step(effort: Effort) -> list[Row]:
+    """A training step of F-PACOH-VI, ten priors at once, against one of F-PACOH-MAP."""
+    with (
+        _training("our_step", SMALL | {"chunks": 1, "method_name": "FPacohVI"}, effort) as ours,
+        _training("our_step", SMALL | {"chunks": 10}, effort) as reference,
+    ):
+        times = take_turns([ours.measure, reference.measure], 5 if effort.quick else 15)
+    what = "training step of F-PACOH-VI, 10 priors (reference: F-PACOH-MAP)"
+    return [dearer(what, min(times[0]), min(times[1]), 15)]
+
+
 def many(effort: Effort) -> list[Row]:
     """Many configurations at once, each against one alone."""
     together = SMALL | {"chunks": 1, "configurations": CONFIGURATIONS}
@@ -204,6 +215,7 @@ MEASUREMENTS = {
     "large-step": Measurement(large_step, needs_torch=True),
     "pacoh-step": Measurement(pacoh_step, needs_torch=True),
     "ablr-step": Measurement(ablr_step, needs_torch=True),
+    "vi-step": Measurement(variational_step),
     "many": Measurement(many),
     "cold": Measurement(cold, needs_torch=True),
     "ask": Measurement(ask, needs_torch=True),

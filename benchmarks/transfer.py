@@ -4,6 +4,7 @@
     python -m benchmarks.transfer --families branin --seeds 1
     python -m benchmarks.transfer --first-seed 1 --seeds 1 --records one.json
     python -m benchmarks.transfer --show one.json two.json # the tables of records made before
+    python -m benchmarks.transfer --line-up framework      # F-PACOH by every route, two families
 
 For every family and seed: histories of n tasks and T points are collected by vanilla GP-UCB (the
 paper's table of n and T), every method is trained on them with its defaults, and then optimises the
@@ -20,9 +21,12 @@ is computed for each task, as in the paper, and for all tasks of a seed together
 
 import argparse
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -38,8 +42,11 @@ from metaprior.bo import (
 from metaprior.environments import Branin, Camelback, Family, Hartmann6, Mixture1d
 from metaprior.methods import (
     ABLR,
+    AbstractMethod,
     FittedGP,
+    FPacohBNN,
     FPacohMap,
+    FPacohVI,
     LearnedGP,
     NeuralProcess,
     PacohMap,
@@ -47,6 +54,7 @@ from metaprior.methods import (
     VanillaGP,
 )
 from metaprior.metrics import calibration_error, mean_and_interval, simple_regret
+from metaprior.processes import SampledProcess, SquaredExponential, gaussian_process
 from metaprior.studies import (
     collect_histories,
     predict_uniform,
@@ -58,11 +66,10 @@ FAMILIES = {family.name: family for family in (Mixture1d(), Branin(), Camelback(
 LENGTHSCALES = (0.1, 0.2, 0.4, 0.8, 1.6)
 CONTEXTS = (1, 4, 8, 16)
 NUM_INITIAL = 5
-NUM_QUERIES = 50
 STEPS = (1, 5, 10, 20, 50)
 OURS, PLAIN = "F-PACOH-MAP", "F-PACOH-MAP, plain UCB"
 FITTED, RANDOM = "fitted GP", "random search"
-METHODS = {
+PAPER = {
     OURS: FPacohMap(),
     PLAIN: FPacohMap(),
     "PACOH-MAP": PacohMap(),
@@ -72,6 +79,49 @@ METHODS = {
     "RWGP": RankWeightedGP(),
     **{f"vanilla GP {value}": VanillaGP(lengthscale=value) for value in LENGTHSCALES},
     FITTED: FittedGP(),
+}
+
+
+def by_samples_only(family: Family) -> SampledProcess:
+    """The default hyper-prior of F-PACOH-MAP, of which nothing is known but samples."""
+    default = FPacohMap()
+    lengthscale = default.hyper_lengthscale * np.sqrt(family.space.num_columns)
+    kernel = SquaredExponential(jnp.log(lengthscale), jnp.log(default.hyper_variance))
+    process = gaussian_process(kernel)
+    return SampledProcess(lambda x, key: process.sample(x, 1, key=key)[0])
+
+
+def framework(family: Family) -> dict[str, AbstractMethod]:
+    """F-PACOH with three kinds of hyper-posteriors and priors, the divergence by every route."""
+    sampled = by_samples_only(family)
+    return {
+        OURS: FPacohMap(),
+        "F-PACOH-MAP, hyper-prior by samples, SSGE": FPacohMap(hyper_prior=sampled),
+        "F-PACOH-MAP, hyper-prior by samples, sliced": FPacohMap(
+            hyper_prior=sampled, score_estimator="sliced"
+        ),
+        "F-PACOH-VI, SSGE": FPacohVI(),
+        "F-PACOH-VI, sliced": FPacohVI(score_estimator="sliced"),
+        "F-PACOH-BNN, SSGE": FPacohBNN(),
+        "F-PACOH-BNN, sliced": FPacohBNN(score_estimator="sliced"),
+        "PACOH-MAP": PacohMap(),
+        "vanilla GP 0.2": VanillaGP(),
+        FITTED: FittedGP(),
+    }
+
+
+class LineUp(NamedTuple):
+    """Methods to be raced, by the names of their rows, the families they are raced on, and how
+    many queries they get."""
+
+    methods: Callable[[Family], dict[str, AbstractMethod]]
+    families: tuple[str, ...]
+    num_queries: int
+
+
+LINE_UPS = {
+    "paper": LineUp(lambda family: PAPER, tuple(FAMILIES), 50),
+    "framework": LineUp(framework, ("mixture1d", "branin"), 20),
 }
 METRICS = (
     "inference regret at 20",
@@ -83,14 +133,22 @@ METRICS = (
 Records = dict[str, dict[str, list]]
 
 
-def evaluate(family: Family, seed: int, num_tasks: int, records: Records, report) -> None:
+def evaluate(
+    family: Family,
+    methods: dict[str, AbstractMethod],
+    seed: int,
+    num_tasks: int,
+    num_queries: int,
+    records: Records,
+    report,
+) -> None:
     """Every method on unseen tasks of one seed, written to `records` one after another."""
     key_history, key_tasks, key_train, key_test = jax.random.split(jax.random.key(seed), 4)
     report("collecting histories")
     history = collect_histories(family, family.num_tasks, family.run_length, key=key_history)
     tasks = family.test_tasks(num_tasks, key=key_tasks)
     optimum = family.optimum(tasks).value
-    for name, method in METHODS.items():
+    for name, method in methods.items():
         report(f"training {name}")
         surrogate = method.meta_train(history, key=key_train)
         policy = SurrogatePolicy(
@@ -101,7 +159,7 @@ def evaluate(family: Family, seed: int, num_tasks: int, records: Records, report
         started = InitialDesign(policy=policy, num_initial=NUM_INITIAL, space=family.space)
         report(f"racing {name}")
         runner = started if name == FITTED else policy
-        found = race(runner, tasks, NUM_QUERIES, key=key_test, noise_std=family.noise_std)
+        found = race(runner, tasks, num_queries, key=key_test, noise_std=family.noise_std)
         answer = values_at_predicted_best(policy, tasks, found, 20, key=key_test)
         width = family.space.num_columns
         predicted = predict_uniform(surrogate, tasks, CONTEXTS, 200, width, key=key_test)
@@ -115,13 +173,13 @@ def evaluate(family: Family, seed: int, num_tasks: int, records: Records, report
             "log-likelihood": predicted.log_density.mean(axis=(1, 2)).tolist(),
         }
     report(RANDOM)
-    found = race(RandomSearch(space=family.space), tasks, NUM_QUERIES, key=key_test)
+    found = race(RandomSearch(space=family.space), tasks, num_queries, key=key_test)
     records[RANDOM] = {"regret": simple_regret(optimum, found.values).tolist()}
 
 
 def pool(several: list[Records]) -> dict[str, dict[str, np.ndarray]]:
-    """The records of several seeds together, in the order of the methods."""
-    names = [name for name in (*METHODS, RANDOM) if all(name in each for each in several)]
+    """The records of several seeds together; rows that not all of them have are left out."""
+    names = [name for name in several[0] if all(name in each for each in several)]
     return {
         name: {
             metric: np.concatenate([np.asarray(each[name][metric]) for each in several])
@@ -131,13 +189,28 @@ def pool(several: list[Records]) -> dict[str, dict[str, np.ndarray]]:
     }
 
 
+def steps_of(results: dict) -> list[int]:
+    """The steps at which regret is shown, as far as the runs go."""
+    longest = min(result["regret"].shape[1] for result in results.values())
+    return [t for t in STEPS if t <= longest]
+
+
 def table(family: str, results: dict) -> Table:
     title = f"{family}: simple regret after t queries and others, mean ± 95 % interval"
-    grid = Table("method", *(f"t={t}" for t in STEPS), *METRICS, title=title)
+    grid = Table("method", *header(results), title=title)
     for name, result in results.items():
-        regrets = [shown(result["regret"][:, t - 1], 2) for t in STEPS]
-        grid.add_row(name, *regrets, *(shown(result[m], 3) if m in result else "" for m in METRICS))
+        grid.add_row(name, *cells(result, results))
     return grid
+
+
+def header(results: dict) -> list[str]:
+    return [*(f"t={t}" for t in steps_of(results)), *METRICS]
+
+
+def cells(result: dict, results: dict) -> list[str]:
+    """One row of the table of `results`."""
+    regrets = [shown(result["regret"][:, t - 1], 2) for t in steps_of(results)]
+    return [*regrets, *(shown(result[m], 3) if m in result else "" for m in METRICS)]
 
 
 def shown(samples: np.ndarray, digits: int) -> str:
@@ -147,12 +220,10 @@ def shown(samples: np.ndarray, digits: int) -> str:
 
 def markdown(family: str, results: dict) -> str:
     """The table of one family for a documentation page."""
-    header = ["method", *(f"t={t}" for t in STEPS), *METRICS]
-    lines = [f"### {family}", "", f"| {' | '.join(header)} |", "|---" * len(header) + "|"]
+    names = ["method", *header(results)]
+    lines = [f"### {family}", "", f"| {' | '.join(names)} |", "|---" * len(names) + "|"]
     for name, result in results.items():
-        regrets = [shown(result["regret"][:, t - 1], 2) for t in STEPS]
-        others = [shown(result[m], 3) if m in result else "" for m in METRICS]
-        lines.append(f"| {' | '.join([name, *regrets, *others])} |")
+        lines.append(f"| {' | '.join([name, *cells(result, results)])} |")
     return "\n".join([*lines, ""])
 
 
@@ -170,6 +241,7 @@ def verdict(results: dict) -> list[float]:
 def show(everything: dict[str, dict], console: Console) -> None:
     for family, results in everything.items():
         console.print(table(family, results))
+    everything = {name: results for name, results in everything.items() if OURS in results}
     summary = Table(
         "family",
         "F-PACOH t=20",
@@ -196,7 +268,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--families", default=",".join(FAMILIES), help="comma separated")
+    parser.add_argument("--line-up", choices=tuple(LINE_UPS), default="paper")
+    parser.add_argument("--families", help="comma separated; those of the line-up by default")
+    parser.add_argument("--only", help="methods, by their rows' names, separated by semicolons")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first-seed", type=int, default=0, help="1000 and above: for tuning")
     parser.add_argument("--tasks", type=int, default=10)
@@ -204,6 +278,7 @@ def main() -> None:
     parser.add_argument("--markdown", action="store_true", help="with --show: tables for a page")
     parser.add_argument("--show", type=Path, nargs="+", help="show records instead of making them")
     arguments = parser.parse_args()
+    line_up = LINE_UPS[arguments.line_up]
     console = Console(width=180)
     records: dict[str, list[Records]] = {}
     if arguments.show:
@@ -217,7 +292,7 @@ def main() -> None:
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         line = progress.add_task("")
-        for name in arguments.families.split(","):
+        for name in arguments.families.split(",") if arguments.families else line_up.families:
             for seed in range(arguments.first_seed, arguments.first_seed + arguments.seeds):
 
                 def report(stage, name=name, seed=seed):
@@ -226,7 +301,18 @@ def main() -> None:
 
                 made: Records = {}
                 records.setdefault(name, []).append(made)
-                evaluate(FAMILIES[name], seed, arguments.tasks, made, report)
+                methods = line_up.methods(FAMILIES[name])
+                if arguments.only:
+                    methods = {row: methods[row] for row in arguments.only.split(";")}
+                evaluate(
+                    FAMILIES[name],
+                    methods,
+                    seed,
+                    arguments.tasks,
+                    line_up.num_queries,
+                    made,
+                    report,
+                )
                 save(arguments.records, records)
     show({name: pool(several) for name, several in records.items()}, console)
 

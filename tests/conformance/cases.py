@@ -34,6 +34,7 @@ class Case:
       or not at all.
     - `affine_tolerance`: how far predictions may move, in standard deviations, when all values
       change their unit.
+    - `slow`: whether its checks are among the slow tests.
     - `num_latents`: moments are averages over so many draws, while samples are fresh ones.
     """
 
@@ -43,6 +44,7 @@ class Case:
     contracts: Literal["everywhere", "on average", "no"] = "everywhere"
     affine_tolerance: float = 1e-5
     num_latents: int | None = None
+    slow: bool = False
 
 
 # Batches smaller than the number of tasks, so that the seed decides what is drawn.
@@ -50,13 +52,18 @@ QUICK = {"num_steps": 150, "learning_rate": 1e-2, "batch_size": 4}
 
 CASES = {
     "FPacohMap": Case(QUICK),
-    "FPacohVI": Case(QUICK | {"num_priors": 4, "num_functions": 4}),
+    "FPacohVI": Case(QUICK | {"num_priors": 4, "num_functions": 4}, slow=True),
+    "FPacohBNN": Case(
+        QUICK | {"width": 8, "num_samples": 16, "num_measurements": 8},
+        contracts="on average",
+        slow=True,
+    ),
     "PacohMap": Case(QUICK),
     "LearnedGP": Case(QUICK),
     "ABLR": Case(QUICK),
-    "NeuralProcess": Case(QUICK, contracts="on average", num_latents=32),
+    "NeuralProcess": Case(QUICK, contracts="on average", num_latents=32, slow=True),
     # Weights are estimated from random rankings; the variance follows them as much as the data.
-    "RankWeightedGP": Case(contracts="no"),
+    "RankWeightedGP": Case(contracts="no", slow=True),
     "VanillaGP": Case(seeded=False),
     "FittedGP": Case(seeded=False, units_from_past=False),
 }

@@ -21,12 +21,13 @@ class Trained(NamedTuple):
         return self.prior.surrogate
 
 
-# A worker that runs all checks of a method trains it once (pytest --dist loadgroup).
-NAMES = [
-    pytest.param(name, marks=pytest.mark.xdist_group(name))
-    for name in known_methods()
-    if name in CASES
-]
+def marks_of(name: str) -> list[pytest.MarkDecorator]:
+    # A worker that runs all checks of a method trains it once (pytest --dist loadgroup).
+    group = pytest.mark.xdist_group(name)
+    return [group, pytest.mark.slow] if CASES[name].slow else [group]
+
+
+NAMES = [pytest.param(name, marks=marks_of(name)) for name in known_methods() if name in CASES]
 
 
 @pytest.fixture(scope="session")

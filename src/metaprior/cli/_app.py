@@ -14,6 +14,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from metaprior.cli._study import study
+
 INTERRUPTED = 130
 BAD_INPUT = 2
 
@@ -95,7 +97,7 @@ def demo(
 ) -> None:
     """Learn a prior from past runs and race it against a plain GP: a minute, a table, a picture."""
     _require_matplotlib()
-    _prepare_jax()
+    prepare_jax()
     from metaprior.cli._demo import run_demo
 
     run_demo(out, seed=seed, quick=quick, as_json=as_json)
@@ -130,6 +132,9 @@ def env_fetch(
     fetch_tables(to, url=url)
 
 
+app.add_typer(study, name="study")
+
+
 def _require_matplotlib() -> None:
     if importlib.util.find_spec("matplotlib") is None:
         raise ValueError(
@@ -138,7 +143,7 @@ def _require_matplotlib() -> None:
         )
 
 
-def _prepare_jax() -> None:
+def prepare_jax() -> None:
     """Keep compiled code between commands, and the log of the compiler off the screen.
 
     Most of a short command is compilation, and it is the same every time. What the user has set

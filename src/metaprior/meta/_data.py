@@ -27,8 +27,10 @@ class MetaData(eqx.Module):
     domain: Domain
 
     def draw(self, draws: Float[Array, " batch"]) -> TaskBatch:
-        """Distinct tasks, one for each uniform random number in `draws`."""
-        chosen = choose_tasks(self.num_tasks, draws)
+        """A task for each uniform random number in `draws`: distinct ones, or, where there are
+        fewer tasks than that, each of them equally often up to one."""
+        rounds = -(-draws.shape[0] // self.num_tasks)
+        chosen = choose_tasks(rounds * self.num_tasks, draws) % self.num_tasks
         return TaskBatch(self.x[chosen], self.y[chosen], self.mask[chosen])
 
 

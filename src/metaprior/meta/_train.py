@@ -7,7 +7,7 @@ traced values, so a batch of trainings is one `vmap`.
 """
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -19,13 +19,14 @@ from jaxtyping import Array, Float, Int, Key, PRNGKeyArray, PyTree
 
 from metaprior._precision import float64
 from metaprior.gp import require_finite
+from metaprior.meta._batch import chunk_here, map_chunks
 
 CHUNK = 100
 DECAY_EVERY = 1000
 
 
 class AbstractObjective(eqx.Module):
-    """What a method minimises. `data` is shared by all trainings of a batch; every other array
+    """What a method minimises. `data` may be shared by all trainings of a batch; every other array
     field is a number of the configuration."""
 
     data: eqx.AbstractVar[PyTree]
@@ -74,7 +75,10 @@ def train(
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Trained:
     """`model` after `num_steps` steps of AdamW on `objective`."""
-    return _run(_start, _chunk, model, objective, schedule, num_steps, key, on_progress)
+    state, history = _run(
+        _start, _chunk, (model, objective, schedule, key), num_steps, True, on_progress
+    )
+    return Trained(_unflatten(model, state.flat), history)
 
 
 @float64
@@ -82,18 +86,35 @@ def train_many(
     models: PyTree,
     objectives: AbstractObjective,
     schedules: Schedule,
-    num_steps: int,
+    num_steps: int | Sequence[int],
     *,
     keys: Key[Array, " batch"],
+    shared_data: bool = True,
+    chunk: int | None = None,
+    may_diverge: bool = False,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Trained:
-    """A batch of trainings in one compiled loop.
+    """A batch of trainings in one compiled loop; every array has a leading batch axis.
 
-    Every array has a leading batch axis, except `objectives.data`, which they share.
+    - `num_steps`: of all trainings, or of each. Terms after the last step of a training are NaN.
+    - `shared_data`: `objectives.data` has no batch axis: all trainings see the same data.
+    - `chunk`: on an accelerator, so many trainings side by side; all of them by default.
+    - `may_diverge`: do not raise if a training diverges: its numbers are not finite, and the others
+      do not suffer from it.
     """
-    return _run(
-        _start_many, _chunk_many, models, objectives, schedules, num_steps, keys, on_progress
-    )
+    chunk = chunk_here(chunk)
+
+    def steps(models, states, objectives, schedules, keys, first, counts):
+        return _chunk_many(
+            models, states, objectives, schedules, keys, first, counts, shared_data, chunk
+        )
+
+    lengths = np.unique(num_steps)
+    # Loops of different lengths cost a selection in every step where they run side by side.
+    num_steps_each = lengths[0] if len(lengths) == 1 else np.asarray(num_steps)
+    start = models, objectives, schedules, keys
+    state, history = _run(_start_many, steps, start, num_steps_each, not may_diverge, on_progress)
+    return Trained(eqx.filter_vmap(_unflatten)(models, state.flat), history)
 
 
 class _State(NamedTuple):
@@ -103,26 +124,43 @@ class _State(NamedTuple):
     optimiser: PyTree
 
 
-def _run(start, chunk, model, objective, schedule, num_steps, key, on_progress):
+def _run(start, chunk, batch, num_steps, check, on_progress):
     """Chunks of steps until `num_steps`, checked and reported one by one."""
+    model, objective, schedule, key = batch
     schedule = jax.tree.map(lambda value: jnp.asarray(value, float), schedule)
     state = start(model, schedule)
+    longest = int(np.max(num_steps))
     histories = []
-    for first in range(0, num_steps, CHUNK):
-        count = min(CHUNK, num_steps - first)
+    for first in range(0, longest, CHUNK):
+        counts = np.clip(num_steps - first, 0, CHUNK)
+        last = min(first + CHUNK, longest)
         state, history = chunk(
-            model, state, objective, schedule, key, jnp.asarray(first), jnp.asarray(count)
+            model, state, objective, schedule, key, jnp.asarray(first), jnp.asarray(counts)
         )
-        histories.append({name: np.asarray(terms)[..., :count] for name, terms in history.items()})
-        for name, terms in histories[-1].items():
-            require_finite(terms, f"The {name} term of the objective near step {first + count}")
+        done = np.arange(last - first) < counts[..., None]
+        for name, terms in history.items():
+            if check:
+                what = f"The {name} term of the objective near step {last}"
+                _require_finite(np.where(done, terms[..., : last - first], 0.0), what)
+        histories.append(
+            {name: np.where(done, t[..., : last - first], np.nan) for name, t in history.items()}
+        )
         if on_progress is not None:
-            on_progress(Progress(first + count, num_steps, histories[-1]))
+            on_progress(Progress(last, longest, histories[-1]))
     # The terms are those before each step: the last step may still have gone astray.
-    require_finite(state.flat, "The trained model")
+    if check:
+        _require_finite(state.flat, "The trained model")
     names = histories[0] if histories else {}
-    joined = {name: np.concatenate([h[name] for h in histories], axis=-1) for name in names}
-    return Trained(_finish(model, state.flat, batched=chunk is _chunk_many), joined)
+    return state, {name: np.concatenate([h[name] for h in histories], axis=-1) for name in names}
+
+
+def _require_finite(values, what: str) -> None:
+    """Raise if there is a number that is not finite; say which training of a batch it is of."""
+    values = np.asarray(values)
+    wrong = ~np.isfinite(values).reshape(-1, values.shape[-1]).all(axis=1)
+    if values.ndim == 2 and wrong.any():
+        what = f"{what} (training {int(np.argmax(wrong))} of the batch, counted from 0)"
+    require_finite(values, what)
 
 
 def _first_state(model, schedule) -> _State:
@@ -190,25 +228,28 @@ def _unflatten(model, flat: Float[Array, " p"]):
     return eqx.combine(unravel(flat), static)
 
 
-def _finish(model, flat, *, batched: bool):
-    return eqx.filter_vmap(_unflatten)(model, flat) if batched else _unflatten(model, flat)
+def _steps_many(
+    models, states, objectives, schedules, keys, first, counts, shared_data: bool, chunk: int | None
+):
+    def data_of(objective):
+        return objective.data
 
+    shared = objectives.data
+    if shared_data:
+        objectives = eqx.tree_at(data_of, objectives, None)
+    batch = (models, states, objectives, schedules, keys)
+    arrays, static = eqx.partition(batch, eqx.is_array)
+    own_counts = None if counts.ndim == 0 else counts
 
-def _steps_many(models, states, objectives, schedules, keys, first, count):
-    others = eqx.tree_at(lambda o: o.data, objectives, None)
-    arrays, static = eqx.partition((models, states, others, schedules, keys), eqx.is_array)
-
-    def one(arrays):
-        model, state, others, schedule, key = eqx.combine(arrays, static)
-        objective = eqx.tree_at(
-            lambda o: o.data, others, objectives.data, is_leaf=lambda leaf: leaf is None
-        )
+    def one(entry):
+        arrays, own_count = entry
+        model, state, objective, schedule, key = eqx.combine(arrays, static)
+        if shared_data:
+            objective = eqx.tree_at(data_of, objective, shared, is_leaf=lambda leaf: leaf is None)
+        count = counts if own_count is None else own_count
         return _steps(model, state, objective, schedule, key, first, count)
 
-    # One after another on a CPU, where a single training fits the caches and a batch of them does
-    # not; all at once on an accelerator.
-    on_cpu = jax.default_backend() == "cpu"
-    return jax.lax.map(one, arrays) if on_cpu else jax.vmap(one)(arrays)
+    return map_chunks(one, (arrays, own_counts), chunk)
 
 
 _start = eqx.filter_jit(_first_state)

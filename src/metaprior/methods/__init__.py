@@ -8,6 +8,7 @@ from metaprior.methods._fpacoh_map import FPacohMap as FPacohMap
 from metaprior.methods._gp_surrogate import GPPosterior as GPPosterior
 from metaprior.methods._gp_surrogate import GPSurrogate as GPSurrogate
 from metaprior.methods._gradient import AbstractGradientMethod as AbstractGradientMethod
+from metaprior.methods._gradient import meta_train_each as meta_train_each
 from metaprior.methods._gradient import meta_train_many as meta_train_many
 from metaprior.methods._method import AbstractMethod as AbstractMethod
 from metaprior.methods._method import AbstractPosterior as AbstractPosterior
@@ -18,6 +19,7 @@ from metaprior.methods._vanilla_gp import VanillaGP as VanillaGP
 
 if TYPE_CHECKING:
     from metaprior.methods._ablr import ABLR as ABLR
+    from metaprior.methods._fpacoh_bnn import FPacohBNN as FPacohBNN
     from metaprior.methods._fpacoh_vi import FPacohVI as FPacohVI
     from metaprior.methods._learned_gp import LearnedGP as LearnedGP
     from metaprior.methods._neural_process import NeuralProcess as NeuralProcess
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 # Methods that most people never use: imported on first use.
 _LAZY_METHODS = {
     "ABLR": "_ablr",
+    "FPacohBNN": "_fpacoh_bnn",
     "FPacohVI": "_fpacoh_vi",
     "LearnedGP": "_learned_gp",
     "NeuralProcess": "_neural_process",

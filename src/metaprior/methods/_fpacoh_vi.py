@@ -51,7 +51,7 @@ class FPacohVI(AbstractGradientMethod):
     kappa: float = 0.03
     hyper_lengthscale: float = 0.15
     hyper_variance: float = 1.0
-    initial_std: float = 0.02
+    initial_std: float = 0.05
     learning_rate: float = 4e-3
     learning_rate_decay: float = 0.9
     weight_decay: float = 1e-3

@@ -9,11 +9,13 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Key, PRNGKeyArray
 
 from metaprior._precision import float64
 from metaprior.data import Standardiser, Tasks, blank_standardiser, fit_standardiser
 from metaprior.meta import AbstractObjective, MetaData, Schedule, meta_data, train, train_many
+from metaprior.meta._batch import stack
 from metaprior.methods._method import AbstractMethod, AbstractSurrogate, OnProgress
 
 
@@ -75,51 +77,130 @@ def meta_train_many(
     keys: Key[Array, " batch"],
     on_progress: OnProgress | None = None,
 ) -> AbstractSurrogate:
-    """A batch of trainings at once; every array of the surrogate has a leading batch axis.
+    """A batch of trainings on one set of tasks; the surrogate's arrays have a leading batch axis.
 
     The configurations may differ in every number that is not a size.
     """
     standardiser, data = _prepare(tasks)
     first, numbers = methods[0], _numbers(methods)
-    split = jax.vmap(jax.random.split)(keys)
 
-    def one(numbers, key):
+    def one(numbers):
         """What differs between the trainings; the data do not."""
-        method = _with(first, numbers)
-        objective = eqx.tree_at(lambda o: o.data, method.objective(tasks, data), None)
-        model = method.initial(tasks.space.num_columns, key=key)
-        return model, objective, method._schedule()
+        objective = _with(first, numbers).objective(tasks, data)
+        return eqx.tree_at(lambda o: o.data, objective, None)
 
-    models, objectives, schedules = eqx.filter_vmap(one)(numbers, split[:, 0])
-    objectives = eqx.tree_at(lambda o: o.data, objectives, data, is_leaf=lambda x: x is None)
-    trained = train_many(
-        models,
+    objectives = eqx.tree_at(
+        lambda o: o.data, eqx.filter_vmap(one)(numbers), data, is_leaf=lambda x: x is None
+    )
+    return _train_batch(
+        first,
+        numbers,
         objectives,
-        schedules,
+        stack([standardiser] * len(methods)),
         first.num_steps,
-        keys=split[:, 1],
+        keys,
         on_progress=on_progress,
     )
+
+
+@float64
+def meta_train_each(
+    methods: Sequence[AbstractGradientMethod],
+    tasks: Sequence[Tasks],
+    *,
+    keys: Key[Array, " batch"],
+    room: int | None = None,
+    chunk: int | None = None,
+    may_diverge: bool = False,
+    on_progress: OnProgress | None = None,
+) -> AbstractSurrogate:
+    """A batch of trainings, each on its own tasks; as `meta_train_many` returns it.
+
+    The configurations may differ in every number that is not a size, and in `num_steps`; the sets
+    of tasks in everything but their number, the shortest run and the padded length of the longest.
+
+    - `room`: train as if there were room for so many tasks, so that sets of 1, 2, ... `room` tasks
+      share compiled code. A batch of a step has a task more than once if there are too few.
+    - `chunk`, `may_diverge`: as in `metaprior.meta.train_many`.
+    """
+    first, numbers = methods[0], _numbers(methods, may_differ=("num_steps",))
+    prepared = [_prepare(each, room) for each in tasks]
+    objectives = stack(
+        [
+            method.objective(each if room is None else _repeated(each, room), data)
+            for method, each, (_, data) in zip(methods, tasks, prepared, strict=True)
+        ]
+    )
+    return _train_batch(
+        first,
+        numbers,
+        objectives,
+        stack([standardiser for standardiser, _ in prepared]),
+        [method.num_steps for method in methods],
+        keys,
+        shared_data=False,
+        chunk=chunk,
+        may_diverge=may_diverge,
+        on_progress=on_progress,
+    )
+
+
+def _train_batch(
+    first: AbstractGradientMethod,
+    numbers: dict[str, Float[Array, " batch"]],
+    objectives: AbstractObjective,
+    standardisers: Standardiser,
+    num_steps: int | Sequence[int],
+    keys: Key[Array, " batch"],
+    **how: Any,
+) -> AbstractSurrogate:
+    """Initialise, train and wrap; everything but the data of the objectives has a batch axis."""
+    split = jax.vmap(jax.random.split)(keys)
+    num_columns = standardisers.x_mean.shape[-1]
+
+    def start(numbers, key):
+        method = _with(first, numbers)
+        return method.initial(num_columns, key=key), method._schedule()
+
+    models, schedules = eqx.filter_vmap(start)(numbers, split[:, 0])
+    trained = train_many(models, objectives, schedules, num_steps, keys=split[:, 1], **how)
     return eqx.filter_vmap(
-        lambda model, numbers: _with(first, numbers).surrogate(model, standardiser)
-    )(trained.model, numbers)
+        lambda model, numbers, standardiser: _with(first, numbers).surrogate(model, standardiser)
+    )(trained.model, numbers, standardisers)
 
 
-def _prepare(tasks: Tasks) -> tuple[Standardiser, MetaData]:
-    tasks.require_several()
+def _prepare(tasks: Tasks, room: int | None = None) -> tuple[Standardiser, MetaData]:
     standardiser = fit_standardiser(tasks.x, tasks.y, tasks.mask)
-    return standardiser, meta_data(tasks, standardiser)
+    if room is None:
+        tasks.require_several()
+        return standardiser, meta_data(tasks, standardiser)
+    data = meta_data(_repeated(tasks, room), standardiser)
+    return standardiser, eqx.tree_at(lambda d: d.num_tasks, data, jnp.asarray(tasks.num_tasks))
 
 
-def _numbers(methods: Sequence[AbstractGradientMethod]) -> dict[str, Float[Array, " batch"]]:
+def _repeated(tasks: Tasks, room: int) -> Tasks:
+    """The tasks over and over until there are `room` of them: the shapes of a full set."""
+    if not 0 < tasks.num_tasks <= room:
+        raise ValueError(
+            f"There is room for 1 to {room} tasks, and a set has {tasks.num_tasks}; give more room."
+        )
+    return tasks.subset(np.arange(room) % tasks.num_tasks)
+
+
+def _numbers(
+    methods: Sequence[AbstractGradientMethod], may_differ: Sequence[str] = ()
+) -> dict[str, Float[Array, " batch"]]:
     """The traced numbers of each configuration, by name; everything else must be equal."""
     first = methods[0]
     for field in fields(first):
+        if field.type is float or field.name in may_differ:
+            continue
         values = [getattr(method, field.name) for method in methods]
-        if field.type is not float and any(v is not values[0] and v != values[0] for v in values):
+        if any(v is not values[0] and v != values[0] for v in values):
+            shown = ", ".join(sorted({repr(v) for v in values}, key=lambda text: (len(text), text)))
             raise ValueError(
                 f"Configurations trained together must have equal sizes, but `{field.name}` takes "
-                f"the values {sorted({repr(v) for v in values})}; train them in separate batches."
+                f"the values [{shown}]; train them in separate batches."
             )
     names = [field.name for field in fields(first) if field.type is float]
     return {name: jnp.asarray([getattr(m, name) for m in methods]) for name in names}

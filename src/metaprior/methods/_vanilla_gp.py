@@ -15,6 +15,13 @@ from metaprior.gp import ConstantMean, GaussianProcess, Spread, SquaredExponenti
 from metaprior.methods._gp_surrogate import GPPosterior, GPSurrogate
 from metaprior.methods._method import AbstractMethod, AbstractSurrogate, OnProgress
 
+# What a fair random search should cover.
+SEARCH_RANGES = {
+    "lengthscale": ("log-uniform", 0.05, 2.0),
+    "variance": ("log-uniform", 0.1, 10.0),
+    "noise_variance": ("log-uniform", 1e-6, 1e-1),
+}
+
 
 @dataclass(frozen=True)
 class VanillaGP(AbstractMethod):

@@ -1,8 +1,26 @@
 """Experiments: from a specification to records."""
 
+from metaprior.studies._calibration import run_calibration as run_calibration
+from metaprior.studies._configurations import read_configuration as read_configuration
+from metaprior.studies._engine import Report as Report
+from metaprior.studies._engine import Standing as Standing
+from metaprior.studies._engine import run_jobs as run_jobs
+from metaprior.studies._jobs import Job as Job
+from metaprior.studies._lifelong import run_lifelong as run_lifelong
 from metaprior.studies._offline import Predictions as Predictions
 from metaprior.studies._offline import Race as Race
 from metaprior.studies._offline import collect_histories as collect_histories
 from metaprior.studies._offline import predict_uniform as predict_uniform
 from metaprior.studies._offline import race as race
 from metaprior.studies._offline import values_at_predicted_best as values_at_predicted_best
+from metaprior.studies._offline_study import run_offline as run_offline
+from metaprior.studies._plan import plan as plan
+from metaprior.studies._records import RecordWarning as RecordWarning
+from metaprior.studies._records import read_records as read_records
+from metaprior.studies._records import read_study as read_study
+from metaprior.studies._records import start_study as start_study
+from metaprior.studies._search import run_search as run_search
+from metaprior.studies._search import write_configurations as write_configurations
+from metaprior.studies._specification import specification_of as specification_of
+from metaprior.studies._summary import summary as summary
+from metaprior.studies._supervised import run_supervised as run_supervised

@@ -39,7 +39,7 @@ def race(
 ) -> Race:
     """One run of `policy` on each of a stack of tasks."""
     tasks = jax.tree.map(jnp.asarray, tasks)
-    keys = jax.random.split(key, _count_with_points(tasks, num_queries))
+    keys = jax.random.split(key, require_points(tasks, num_queries))
     trace = _race(policy, tasks, num_queries, keys, noise_std, infer)
     return Race(
         np.asarray(trace.values),
@@ -87,13 +87,25 @@ def collect_histories(
     A family of finitely many tasks to learn from gives all it has if those are fewer.
     """
     key_tasks, key_race = jax.random.split(key)
+    tasks = family.training_tasks(num_tasks, key=key_tasks)
+    policy = vanilla_policy(family)
+    found = race(policy, tasks, run_length, key=key_race, noise_std=family.noise_std)
+    return recorded(family, found.x, found.y)
+
+
+def vanilla_policy(family: Family) -> SurrogatePolicy:
+    """GP-UCB of somebody without a past."""
     surrogate = VanillaGP().from_scratch(family.space.num_columns)
-    policy = SurrogatePolicy(
+    return SurrogatePolicy(
         surrogate=surrogate, acquisition=UpperConfidenceBound(), space=family.space
     )
-    tasks = family.training_tasks(num_tasks, key=key_tasks)
-    found = race(policy, tasks, run_length, key=key_race, noise_std=family.noise_std)
-    runs = [(family.space.decode(x), y) for x, y in zip(found.x, found.y, strict=True)]
+
+
+def recorded(
+    family: Family, x: Float[np.ndarray, "tasks steps d"], y: Float[np.ndarray, "tasks steps"]
+) -> Tasks:
+    """Runs of a race as a meta-training set, through the units of the family's space."""
+    runs = [(family.space.decode(points), values) for points, values in zip(x, y, strict=True)]
     return Tasks.from_runs(runs, space=family.space)
 
 
@@ -121,7 +133,7 @@ def predict_uniform(
     tasks = jax.tree.map(jnp.asarray, tasks)
     sizes = jnp.asarray(context_sizes)
     capacity = max(max(context_sizes), 1)
-    keys = jax.random.split(key, _count_with_points(tasks, capacity + num_points))
+    keys = jax.random.split(key, require_points(tasks, capacity + num_points))
     density, cdf = _predict(surrogate, tasks, sizes, capacity, num_points, keys)
     return Predictions(np.asarray(density), np.asarray(cdf))
 
@@ -144,8 +156,8 @@ def _predict(surrogate, tasks, sizes, capacity, num_points, keys):
     return jax.vmap(one)(tasks, keys)
 
 
-def _count_with_points(tasks: AbstractTask, num: int) -> int:
-    """The number of tasks in a stack, if each of them has `num` points to ask."""
+def require_points(tasks: AbstractTask, num: int) -> int:
+    """The number of tasks in a stack; an error unless each of them has `num` points to ask."""
     points = np.asarray(jax.vmap(lambda task: task.num_points())(tasks))
     short = int(np.argmin(points))
     if points[short] < num:

@@ -22,6 +22,7 @@ FORMAT = "metaprior-study"
 STUDY, JOBS = "study.json", "jobs"
 JOB_KEY = b"metaprior.job"
 NAME_COLUMN = "job"
+SHOWN_LENGTH = 200
 
 # Pandas is imported when records are read, not before, so its types cannot be named here.
 DataFrame = Any
@@ -243,11 +244,17 @@ def _rank(value: Any) -> tuple[int, Any]:
 
 
 def _difference(held: dict[str, Any], asked: dict[str, Any]) -> str:
-    """The first entry in which two specifications differ, in words."""
+    """The shortest of the entries in which two specifications differ, in words."""
 
     def of(specification: dict[str, Any], key: str) -> str:
         return canonical_json(specification[key]) if key in specification else "absent"
 
-    keys = sorted(held.keys() | asked.keys())
-    key = next(key for key in keys if of(held, key) != of(asked, key))
-    return f"its `{key}` is {of(held, key)}, yours is {of(asked, key)}"
+    differing = [
+        key for key in sorted(held.keys() | asked.keys()) if of(held, key) != of(asked, key)
+    ]
+    key = min(differing, key=lambda key: len(of(held, key)) + len(of(asked, key)))
+    return f"its `{key}` is {_shortened(of(held, key))}, yours is {_shortened(of(asked, key))}"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= SHOWN_LENGTH else text[: SHOWN_LENGTH - 1] + "…"

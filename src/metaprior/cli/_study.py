@@ -1,0 +1,105 @@
+"""`metaprior study`: its commands and their options; `_study_run.py` does the work."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+study = typer.Typer(
+    no_args_is_help=True,
+    help="The paper's studies, of any size: resumable, on one core, a GPU or a cluster.",
+)
+
+HELP = {
+    "supervised": "How well models predict held-out halves of runs: likelihood and calibration.",
+    "offline": "Learn from past runs, then optimise unseen tasks: simple and inference regret.",
+    "lifelong": "Run after run, learning anew from all before: regret over whole sequences.",
+    "search": "Choose hyper-parameters on validation tasks; other studies read what it writes.",
+    "calibration": "How often intervals of each level hold, given few points of unseen tasks.",
+}
+
+
+def _add(kind: str) -> None:
+    """The command of one kind of study. All kinds have the same options; those that mean nothing
+    to a kind are refused where a specification is made, in the same words as in a file."""
+
+    @study.command(kind, help=HELP[kind])
+    def command(
+        out: Annotated[Path, typer.Option(help="Folder of the study; started again, it goes on.")],
+        smoke: Annotated[bool, typer.Option("--smoke", help="Tiny: about two minutes.")] = False,
+        full: Annotated[bool, typer.Option("--full", help="The paper's sizes.")] = False,
+        spec: Annotated[Path | None, typer.Option(help="TOML file with fields to set.")] = None,
+        environments: Annotated[str | None, typer.Option(help="Names, with commas.")] = None,
+        methods: Annotated[str | None, typer.Option(help="Names, with commas.")] = None,
+        seeds: Annotated[int | None, typer.Option(help="Repetitions with other keys.")] = None,
+        tasks: Annotated[int | None, typer.Option(help="Unseen tasks of each seed.")] = None,
+        steps: Annotated[int | None, typer.Option(help="Queries of each run.")] = None,
+        sequences: Annotated[int | None, typer.Option(help="lifelong: series of tasks.")] = None,
+        runs: Annotated[int | None, typer.Option(help="lifelong: runs of a sequence.")] = None,
+        draws: Annotated[int | None, typer.Option(help="search: configurations a method.")] = None,
+        shapes: Annotated[
+            int | None, typer.Option(help="search: different sizes of those.")
+        ] = None,
+        points: Annotated[int | None, typer.Option(help="calibration: points to predict.")] = None,
+        num_steps: Annotated[int | None, typer.Option(help="Training steps, for all.")] = None,
+        past_tasks: Annotated[int | None, typer.Option(help="Past runs to learn from.")] = None,
+        past_steps: Annotated[int | None, typer.Option(help="Points of each past run.")] = None,
+        acquisition: Annotated[
+            str | None, typer.Option(help="ucb (the paper's) or restless (the library's default).")
+        ] = None,
+        configurations: Annotated[
+            Path | None, typer.Option(help="Folder of a search: its settings are used.")
+        ] = None,
+        jobs: Annotated[int, typer.Option(help="Processes on this machine.")] = 1,
+        dask: Annotated[str | None, typer.Option(help="Address of a Dask scheduler.")] = None,
+        block: Annotated[
+            int | None, typer.Option(help="Seeds in one job: by default 1 on a CPU, else all.")
+        ] = None,
+        chunk: Annotated[
+            int | None, typer.Option(help="Seeds at once on an accelerator: bounds its memory.")
+        ] = None,
+        as_json: Annotated[bool, typer.Option("--json", help="Print JSON, not tables.")] = False,
+    ) -> None:
+        if smoke and full:
+            raise ValueError("A study is either --smoke or --full; give one of them.")
+        _prepare()
+        from metaprior.cli._study_run import run_study
+
+        fields: dict[str, Any] = {
+            **{"environments": environments, "methods": methods, "seeds": seeds, "tasks": tasks},
+            **{"steps": steps, "sequences": sequences, "runs": runs, "draws": draws},
+            **{"shapes": shapes, "points": points, "num_steps": num_steps},
+            **{"past_tasks": past_tasks, "past_steps": past_steps, "acquisition": acquisition},
+            **{"block": block, "chunk": chunk},
+        }
+        code = run_study(
+            kind,
+            out,
+            fields,
+            preset="smoke" if smoke else "full" if full else "standard",
+            file=spec,
+            configurations=configurations,
+            workers=jobs,
+            dask=dask,
+            as_json=as_json,
+        )
+        raise typer.Exit(code)
+
+
+for _kind in HELP:
+    _add(_kind)
+
+
+@study.command("plot")
+def plot(folder: Annotated[Path, typer.Argument(help="Folder of a study.")]) -> None:
+    """Draw the figures and tables of a study again, finished or not."""
+    from metaprior.cli._study_run import draw
+
+    for path in draw(folder):
+        typer.echo(path)
+
+
+def _prepare() -> None:
+    from metaprior.cli._app import prepare_jax
+
+    prepare_jax()
