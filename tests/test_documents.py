@@ -13,7 +13,14 @@ ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/index.md", "docs/adding-a-method.md"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "README.md",
+        pytest.param("docs/index.md", marks=pytest.mark.slow),
+        pytest.param("docs/adding-a-method.md", marks=pytest.mark.slow),
+    ],
+)
 def test_code_blocks_run(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     blocks = BLOCK.findall((ROOT / name).read_text())
@@ -22,6 +29,7 @@ def test_code_blocks_run(name, tmp_path, monkeypatch, capsys):
     assert "Best(x=" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_users_own_hyper_prior_trains():
     """The ten lines of the framework page, and a short training with them."""
     [block] = BLOCK.findall((ROOT / "docs/framework.md").read_text())

@@ -75,6 +75,7 @@ def demo(tmp_path_factory):
     return Demo(out, tables, numbers, done.stderr.splitlines(), printed)
 
 
+@pytest.mark.slow
 def test_writes_picture_numbers_and_prior(demo):
     assert {path.name for path in demo.out.iterdir()} == WRITTEN
     header = (demo.out / "metaprior-demo.png").read_bytes()[:24]
@@ -82,6 +83,7 @@ def test_writes_picture_numbers_and_prior(demo):
     assert struct.unpack(">II", header[16:24]) == (2000, 1300)
 
 
+@pytest.mark.slow
 def test_the_saved_prior_can_be_used(demo):
     prior = mp.load(demo.out / "prior", space=mp.environments.Branin().space)
     assert prior.trained_on["tasks"] == 4
@@ -89,6 +91,7 @@ def test_the_saved_prior_can_be_used(demo):
     assert -1000 < mean[0] < 1000 and 0 < std[0] < 1000
 
 
+@pytest.mark.slow
 def test_prints_tables_that_say_what_was_done(demo):
     words = " ".join(demo.tables.split())
     for phrase in (
@@ -104,15 +107,18 @@ def test_prints_tables_that_say_what_was_done(demo):
         assert phrase in words, phrase
 
 
+@pytest.mark.slow
 def test_reports_progress_as_plain_lines_without_a_terminal(demo):
     places = [f"[{i}/9]" for i in range(1, 10)]
     assert [line.split()[0] for line in demo.progress] == 2 * places
 
 
+@pytest.mark.slow
 def test_json_is_the_file_and_the_same_seed_gives_the_same_numbers(demo):
     assert demo.printed_json == demo.numbers
 
 
+@pytest.mark.slow
 def test_numbers_have_their_places(demo):
     found = json.loads(demo.numbers)
     assert found["seed"] == 3

@@ -71,6 +71,7 @@ def test_every_study_runs_and_goes_on(kind, tmp_path):
     assert drawn.exit_code == 0 and str(out / "report" / "summary.json") in drawn.stdout
 
 
+@pytest.mark.slow
 def test_a_search_is_read_by_other_studies(tmp_path):
     folder = tmp_path / "configurations" / "mixture1d"
     folder.mkdir(parents=True)

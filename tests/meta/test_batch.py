@@ -17,7 +17,7 @@ from metaprior.meta import _train
 from metaprior.meta._batch import entry, map_chunks, stack
 from metaprior.meta._data import MetaData
 from metaprior.meta._measurement import Domain
-from metaprior.methods import GPSurrogate, LearnedGP, PacohMap, meta_train_each
+from metaprior.methods import GPSurrogate, LearnedGP, meta_train_each
 from metaprior.methods._gradient import _repeated
 
 SPACE = mp.Space(x=mp.Real(-1.0, 1.0), z=mp.Real(0.0, 10.0))
@@ -68,12 +68,12 @@ def test_trees_of_different_structures_do_not_stack():
     assert entry(stack([{"a": jnp.zeros(2)}, {"a": jnp.ones(2)}]), 1)["a"].tolist() == [1.0, 1.0]
 
 
-@pytest.mark.parametrize("chunk", [1, 2])
+@pytest.mark.parametrize("chunk", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_each_on_its_own_tasks_is_the_same_as_one_by_one(chunk, monkeypatch):
     """With a chunk of 2, side by side as on an accelerator; numbers of steps differ."""
     monkeypatch.setattr(_train, "chunk_here", lambda _: chunk)
-    base = PacohMap(num_steps=30, learning_rate=1e-2)
-    methods = [base, replace(base, kappa=0.1, num_steps=110), replace(base, weight_decay=0.1)]
+    base = LearnedGP(num_steps=30)
+    methods = [base, replace(base, num_steps=110), replace(base, learning_rate=0.1)]
     histories = [history(seed) for seed in (0, 1, 2)]
     keys = jr.split(jr.key(0), 3)
     together = meta_train_each(methods, histories, keys=keys)

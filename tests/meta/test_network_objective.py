@@ -143,6 +143,7 @@ def test_draws_near_the_run_make_the_evidence_of_a_linear_network_all_but_exact(
         assert abs(plain_estimate(prior, observed, 64, jr.key(0)) - exact) > 10.0
 
 
+@pytest.mark.slow
 def test_importance_sampling_is_right_for_a_network_too():
     """Against sixty thousand draws of the prior, within five standard errors of both."""
     prior = network_prior(2, 6, 1, 0.4, key=jr.key(1))
@@ -252,6 +253,7 @@ def test_the_fit_is_minus_the_mean_evidence_a_point():
     np.testing.assert_allclose(loss, terms["fit"], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_divergence_pulls_functions_apart():
     """A hyper-prior of unit variance widens the weights of a prior without any to speak of, and
     narrows those of one with far too much."""
@@ -266,6 +268,7 @@ def test_the_divergence_pulls_functions_apart():
         assert (terms["function_std"] > 1.0) == (log_std > 0)
 
 
+@pytest.mark.slow
 def test_any_loss_trains():
     objective = objective_on_lines(0.1, loss_function=absolute_loss, newton_steps=0)
     trained = train(linear_prior(), objective, Schedule(4e-2, 1.0, 0.0), 100, key=jr.key(0))

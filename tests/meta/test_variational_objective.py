@@ -131,6 +131,7 @@ def test_without_variance_and_score_noise_it_is_the_map_objective(data, prior):
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
 
 
+@pytest.mark.slow
 def test_without_variance_the_estimated_score_gives_the_map_gradient(data, prior):
     """What the estimator adds to the Gaussian part is noise: 200 functions agree with the closed
     form up to a tenth, and another hyper-prior, as a negative control, does not."""

@@ -72,6 +72,7 @@ def test_particles_of_a_linear_network_are_draws_of_the_exact_posterior(noise_va
     assert alike.var(axis=0).sum() < 0.5 * np.trace(covariance)
 
 
+@pytest.mark.slow
 def test_without_observations_the_particles_are_draws_of_the_prior():
     prior = network_prior(2, 5, 1, 0.3, key=jr.key(0))
     model = surrogate(prior)
@@ -87,6 +88,7 @@ def test_the_capacity_of_a_run_does_not_matter():
     assert np.std(np.asarray(small.particles - model.anchors)) > 0.01
 
 
+@pytest.mark.slow
 def test_smoothing_keeps_mean_and_variance_of_the_particles():
     model = surrogate(network_prior(2, 5, 1, 0.3, key=jr.key(0)))
     posterior = condition(model, observations(3))

@@ -35,6 +35,7 @@ RUN_X = np.array([[0.1, 5.0], [-0.5, 2.0], [0.6, 7.0]])
 RUN_Y = np.array([1.2, 0.3, 1.0])
 
 
+@pytest.mark.slow
 def test_without_variance_it_predicts_as_its_mean_prior(prior):
     """All priors that are drawn are one, and the mixture is the posterior of F-PACOH-MAP."""
     dirac = eqx.tree_at(
@@ -53,6 +54,7 @@ def test_without_variance_it_predicts_as_its_mean_prior(prior):
     assert not np.allclose(both(prior.surrogate), both(single), rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_drawn_priors_disagree_more_where_the_hyper_posterior_is_wider(prior):
     def disagreement(widening):
         wider = eqx.tree_at(
@@ -66,6 +68,7 @@ def test_drawn_priors_disagree_more_where_the_hyper_posterior_is_wider(prior):
     assert disagreement(0.1) < disagreement(1.0) < disagreement(3.0)
 
 
+@pytest.mark.slow
 def test_density_and_cdf_against_numerical_integration(prior):
     """One density with several components: its integral is one, and up to a point is the CDF."""
     posterior = prior.condition(RUN_X, RUN_Y)
@@ -89,6 +92,7 @@ def test_density_and_cdf_against_numerical_integration(prior):
     np.testing.assert_allclose(posterior.cdf(x, np.array([at]))[0], below, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_samples_have_the_moments_of_the_mixture(prior):
     """4000 joint draws at two points: means and variances within four standard errors."""
     posterior = prior.condition(RUN_X, RUN_Y)
@@ -100,6 +104,7 @@ def test_samples_have_the_moments_of_the_mixture(prior):
     np.testing.assert_allclose(drawn.var(0) / std**2, 1.0, atol=8 * np.sqrt(2 / 4000))
 
 
+@pytest.mark.slow
 def test_any_hyper_prior_trains_and_is_remembered_by_description(tasks, tmp_path):
     kernel = SquaredExponential(jnp.log(0.3), jnp.log(1.0))
     heavy = StudentTProcess(gaussian_process(kernel), 4.0)

@@ -182,6 +182,7 @@ def test_little_to_report_is_reported(tmp_path, records, expected):
 NUMBERS = st.lists(st.integers(-3, 300).map(lambda n: n / 7), min_size=24, max_size=24)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=12)
 @given(numbers=NUMBERS, seed=st.integers(0, 2**31 - 1))
 def test_order_of_records_does_not_matter(numbers, seed):

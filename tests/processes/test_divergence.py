@@ -133,6 +133,7 @@ def test_spectral_gradients_point_where_the_closed_form_points(name):
     assert min(cosines(sampled_gradient, OWN[name], SpectralStein())) > 0.95
 
 
+@pytest.mark.slow
 def test_sliced_gradients_point_where_the_closed_form_points():
     assert min(cosines(sampled_gradient, OWN["neural"], SlicedScoreMatching(num_steps=50))) > 0.95
 
@@ -243,6 +244,7 @@ class TwoLevels(AbstractProcess):
 
 # Both flatten the score between the levels, where samples are few: with 400 samples the gradient
 # is too small by 12 per cent (spectral) and 20 per cent (sliced) on average, and scatters.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "estimator, tolerance",
     [(SpectralStein(), 0.25), (SlicedScoreMatching(), 0.4)],
@@ -273,6 +275,7 @@ def test_what_is_not_gaussian_is_learned_from_samples(estimator, tolerance):
     assert abs(estimate(MomentMatching()) - expected) > 0.5 * abs(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "process",
     [HYPER_PRIOR, StudentTProcess(HYPER_PRIOR, 5.0), random_sinusoids()],

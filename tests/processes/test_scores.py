@@ -193,6 +193,7 @@ def test_spectral_estimates_do_not_depend_on_coordinates(seed):
     np.testing.assert_allclose(there @ matrix, here, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=5)
 @given(scale=st.floats(0.01, 100.0), shift=st.floats(-10.0, 10.0))
 def test_sliced_estimates_do_not_depend_on_units(scale, shift):

@@ -68,6 +68,7 @@ def columns_of(columns, *names):
 # Repetitions
 
 
+@pytest.mark.slow
 def test_histories_of_many_seeds_are_those_of_one_seed():
     found = histories("mixture1d", 4, 5, (0, 1), None)
     for seed, mine in zip((0, 1), found, strict=True):
@@ -92,7 +93,7 @@ def test_a_search_never_asks_for_test_tasks(monkeypatch):
 
     for family in (Mixture1d, Table):
         monkeypatch.setattr(family, "test_tasks", forbidden)
-    (job,) = small("search", "LearnedGP", draws=3, shapes=1, steps=3, seeds=2)
+    (job,) = small("search", "VanillaGP", draws=2, steps=3, seeds=2)
     assert min(job.specification["seeds"]) >= VALIDATION_SEED
     assert np.isfinite(job.run()["simple_regret"]).all()
     (reporting,) = small("offline", "RandomSearch", steps=3, tasks=5, seeds=3)
@@ -244,10 +245,11 @@ def life():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lifelong, "train_each", counted)
-        (job,) = small("lifelong", "LearnedGP", seeds=2, sequences=1, runs=3, steps=4)
+        (job,) = small("lifelong", "VanillaGP", seeds=2, sequences=1, runs=3, steps=4)
         return job.run(), trained
 
 
+@pytest.mark.slow
 def test_lifelong_trains_after_each_run_on_all_runs_so_far(life):
     columns, trained = life
     assert trained == [[1, 1], [2, 2]]
@@ -256,6 +258,7 @@ def test_lifelong_trains_after_each_run_on_all_runs_so_far(life):
     assert (columns["simple_regret"] >= -1e-9).all()
 
 
+@pytest.mark.slow
 def test_the_first_run_of_a_life_is_that_of_a_vanilla_gp(life):
     columns, _ = life
     policy = SurrogatePolicy(
@@ -332,6 +335,7 @@ def test_a_search_covers_every_configuration_once():
     assert sizes <= {4, 10} and "num_steps" not in jobs[0].specification["ranges"]
 
 
+@pytest.mark.slow
 def test_a_diverging_configuration_is_dropped_and_counted(monkeypatch):
     (job,) = small("search", "LearnedGP", draws=3, shapes=1, steps=3, seeds=2)
     numbers = search.draw_numbers

@@ -1,6 +1,5 @@
 """The stochastic process that a learned prior is pulled towards where data are missing."""
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
@@ -32,7 +31,7 @@ def hyper_prior_at(
             hyper_prior, x, jitter=jitter, estimator=estimator, num_samples=num_samples, key=key
         )
 
-    return eqx.filter_vmap(at)(sets, jax.random.split(key, sets.shape[0]))
+    return jax.vmap(at)(sets, jax.random.split(key, sets.shape[0]))
 
 
 def divergence_weight(num_tasks: Int[Array, ""], length: Int[Array, ""]) -> Float[Array, ""]:

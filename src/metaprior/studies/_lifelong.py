@@ -19,14 +19,13 @@ from metaprior.studies._batches import race_each, train_each
 from metaprior.studies._entrants import RANDOM_SEARCH, known_families, method_named, policy_of
 from metaprior.studies._grid import rows
 from metaprior.studies._jobs import Columns, Job
-from metaprior.studies._offline import Race, recorded
+from metaprior.studies._offline import Race, recorded, vanilla_policy
 from metaprior.studies._offline_study import inferred
 from metaprior.studies._repetitions import (
     keys_of,
     optima,
     stacked_keys,
     unseen_tasks,
-    vanilla_policy,
 )
 from metaprior.studies._specification import Specification, blocks
 
