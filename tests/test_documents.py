@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ def test_code_blocks_run(name, tmp_path, monkeypatch, capsys):
 def test_a_users_own_hyper_prior_trains():
     """The ten lines of the framework page, and a short training with them."""
     [block] = BLOCK.findall((ROOT / "docs/framework.md").read_text())
-    names = {"__name__": "__document__"}
+    names: dict[str, Any] = {"__name__": "__document__"}
     exec(compile(block, "docs/framework.md", "exec"), names)
     runs = [([[0.1 * i], [0.5], [0.9]], [0.0, 1.0, 0.1 * i]) for i in range(3)]
     tasks = mp.Tasks.from_runs(runs, space=mp.Space(x=mp.Real(0, 1)))

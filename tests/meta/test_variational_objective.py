@@ -87,9 +87,10 @@ def complexity_gradients(data, prior, *, num_functions, estimator, lengthscale=0
         estimator=estimator,
         hyper_prior=vanilla_hyper_prior(lengthscale, 1.5),
     )
+    hyper_prior = vanilla_hyper_prior(0.4, 1.5)
     plain = FPacohObjective(
         data,
-        vanilla_hyper_prior(0.4, 1.5),
+        hyper_prior,
         KAPPA,
         JITTER,
         objective.sizes,
@@ -100,7 +101,7 @@ def complexity_gradients(data, prior, *, num_functions, estimator, lengthscale=0
     def both(prior):
         batch = objective.draw(key=jr.key(3))
         sets = batch.measured.measurements
-        at_sets = jax.vmap(lambda x: reference(plain.hyper_prior.marginal(x), JITTER))(sets)
+        at_sets = jax.vmap(lambda x: reference(hyper_prior.marginal(x), JITTER))(sets)
 
         def by_map(prior):
             loss, terms = plain.loss(prior, FPacohBatch(batch.measured, at_sets, None, None))

@@ -11,6 +11,7 @@ from scipy import integrate
 import metaprior as mp
 from metaprior.data import Run
 from metaprior.methods import FPacohVI
+from metaprior.methods._gp_mixture import GPMixtureSurrogate
 from metaprior.processes import (
     DescribedProcess,
     SquaredExponential,
@@ -104,6 +105,13 @@ def test_samples_have_the_moments_of_the_mixture(prior):
     np.testing.assert_allclose(drawn.var(0) / std**2, 1.0, atol=8 * np.sqrt(2 / 4000))
 
 
+def hyper_prior_of(prior: mp.Prior) -> str:
+    """What a loaded prior remembers of its hyper-prior."""
+    assert isinstance(prior.method, FPacohVI)
+    assert isinstance(prior.method.hyper_prior, DescribedProcess)
+    return prior.method.hyper_prior.description
+
+
 @pytest.mark.slow
 def test_any_hyper_prior_trains_and_is_remembered_by_description(tasks, tmp_path):
     kernel = SquaredExponential(jnp.log(0.3), jnp.log(1.0))
@@ -111,15 +119,13 @@ def test_any_hyper_prior_trains_and_is_remembered_by_description(tasks, tmp_path
     learned = mp.learn(tasks, method=replace(QUICK, num_steps=5, hyper_prior=heavy))
     learned.save(tmp_path / "prior")
     loaded = mp.load(tmp_path / "prior")
-    assert isinstance(loaded.method.hyper_prior, DescribedProcess)
-    assert "StudentTProcess" in loaded.method.hyper_prior.description
-    assert "4.0" in loaded.method.hyper_prior.description
+    described = hyper_prior_of(loaded)
+    assert "StudentTProcess" in described and "4.0" in described
     expected = learned.condition(RUN_X, RUN_Y).predict(RUN_X + 0.05)
     np.testing.assert_array_equal(loaded.condition(RUN_X, RUN_Y).predict(RUN_X + 0.05), expected)
     # A second round trip keeps the description as it is.
     loaded.save(tmp_path / "again")
-    again = mp.load(tmp_path / "again")
-    assert again.method.hyper_prior.description == loaded.method.hyper_prior.description
+    assert hyper_prior_of(mp.load(tmp_path / "again")) == described
     with pytest.raises(ValueError, match="give the process itself as `hyper_prior`"):
         mp.learn(tasks, method=loaded.method)
 
@@ -132,6 +138,7 @@ def test_an_unknown_estimator_is_named(tasks):
 def test_the_hyper_posterior_learns_its_width(tasks):
     """Parameters begin equally wide and end up differently; training is not frozen."""
     learned = mp.learn(tasks, method=replace(QUICK, num_steps=150, initial_std=0.2), seed=0)
+    assert isinstance(learned.surrogate, GPMixtureSurrogate)
     std = np.exp(np.asarray(learned.surrogate.hyper_posterior.log_std))
     assert std.max() / std.min() > 1.5
     assert learned.history["fit"][-20:].mean() < learned.history["fit"][:20].mean()
