@@ -58,14 +58,14 @@ CASES = {
         contracts="on average",
         slow=True,
     ),
-    "PacohMap": Case(QUICK),
+    "PacohMap": Case(QUICK, slow=True),
     "LearnedGP": Case(QUICK),
-    "ABLR": Case(QUICK),
+    "ABLR": Case(QUICK, slow=True),
     "NeuralProcess": Case(QUICK, contracts="on average", num_latents=32, slow=True),
     # Weights are estimated from random rankings; the variance follows them as much as the data.
     "RankWeightedGP": Case(contracts="no", slow=True),
     "VanillaGP": Case(seeded=False),
-    "FittedGP": Case(seeded=False, units_from_past=False),
+    "FittedGP": Case(seeded=False, units_from_past=False, slow=True),
 }
 
 SPACE = mp.Space(
