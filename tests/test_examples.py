@@ -8,10 +8,17 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
+# Those that draw figures for the documentation train several priors.
+FIGURES = ("figure_1", "hyper_priors")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def marks_of(path: Path) -> pytest.MarkDecorator:
+    return pytest.mark.study if path.stem in FIGURES else pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    "path", [pytest.param(path, id=path.stem, marks=marks_of(path)) for path in EXAMPLES]
+)
 def test_example_runs(path, tmp_path):
     environment = {**os.environ, "METAPRIOR_SMALL": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
     done = subprocess.run(

@@ -44,9 +44,8 @@ def no_cache(monkeypatch, tmp_path):
     monkeypatch.setattr("metaprior.cli._app.prepare_jax", lambda: None)
 
 
-@pytest.mark.parametrize(
-    "kind", [pytest.param(k, marks=pytest.mark.slow if k == "search" else ()) for k in KINDS]
-)
+@pytest.mark.study
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_study_runs_and_goes_on(kind, tmp_path):
     sizes, count = KINDS[kind]
     out = tmp_path / "study"
@@ -71,7 +70,7 @@ def test_every_study_runs_and_goes_on(kind, tmp_path):
     assert drawn.exit_code == 0 and str(out / "report" / "summary.json") in drawn.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_a_search_is_read_by_other_studies(tmp_path):
     folder = tmp_path / "configurations" / "mixture1d"
     folder.mkdir(parents=True)
@@ -193,7 +192,7 @@ def test_a_killed_study_ends_with_the_same_bytes_as_one_that_was_not(tmp_path):
         assert (killed / "jobs" / name).stat().st_mtime_ns == written
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_processes_and_blocks_give_the_records_of_one_process(tmp_path):
     arguments = (
         *("study", "offline", *TINY, "--methods", "RandomSearch", "--steps", 3, "--seeds", 3),

@@ -68,7 +68,7 @@ def columns_of(columns, *names):
 # Repetitions
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_histories_of_many_seeds_are_those_of_one_seed():
     found = histories("mixture1d", 4, 5, (0, 1), None)
     for seed, mine in zip((0, 1), found, strict=True):
@@ -145,7 +145,7 @@ def test_an_offline_run_is_the_run_of_its_surrogate(offline):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_seeds_in_one_job_are_the_seeds_one_by_one():
     (together,) = small("offline", "LearnedGP", seeds=2, tasks=3, steps=6)
     jobs = small("offline", "LearnedGP", seeds=2, tasks=3, steps=6, block=1)
@@ -249,7 +249,7 @@ def life():
         return job.run(), trained
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_lifelong_trains_after_each_run_on_all_runs_so_far(life):
     columns, trained = life
     assert trained == [[1, 1], [2, 2]]
@@ -258,7 +258,7 @@ def test_lifelong_trains_after_each_run_on_all_runs_so_far(life):
     assert (columns["simple_regret"] >= -1e-9).all()
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_the_first_run_of_a_life_is_that_of_a_vanilla_gp(life):
     columns, _ = life
     policy = SurrogatePolicy(
@@ -282,7 +282,7 @@ def test_the_first_run_of_a_life_is_that_of_a_vanilla_gp(life):
         assert same == (i == 0)  # the second run is made by who has learned from the first
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_an_ensemble_with_room_is_the_ensemble_without():
     """Empty runs stand for runs to come: they are given no weight."""
     rng = np.random.default_rng(0)
@@ -335,7 +335,7 @@ def test_a_search_covers_every_configuration_once():
     assert sizes <= {4, 10} and "num_steps" not in jobs[0].specification["ranges"]
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_a_diverging_configuration_is_dropped_and_counted(monkeypatch):
     (job,) = small("search", "LearnedGP", draws=3, shapes=1, steps=3, seeds=2)
     numbers = search.draw_numbers
