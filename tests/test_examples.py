@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
-# Those that draw figures for the documentation train several priors.
-FIGURES = ("figure_1", "hyper_priors")
+# Those that train several priors.
+LONG = ("compare_methods", "figure_1", "hyper_priors")
 
 
 def marks_of(path: Path) -> pytest.MarkDecorator:
-    return pytest.mark.study if path.stem in FIGURES else pytest.mark.slow
+    return pytest.mark.study if path.stem in LONG else pytest.mark.slow
 
 
 @pytest.mark.parametrize(

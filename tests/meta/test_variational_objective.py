@@ -267,7 +267,7 @@ def test_a_hyper_prior_without_gaussian_marginals_is_followed_too(data, prior):
     gaussian = vanilla_hyper_prior(0.4, 1.5)
 
     def gradient(hyper_prior):
-        objective = variational(data, prior, num_functions=25, hyper_prior=hyper_prior)
+        objective = variational(data, prior, num_functions=100, hyper_prior=hyper_prior)
         model = hyper_posterior(prior, 1e-3)
 
         def complexity(model, batch):

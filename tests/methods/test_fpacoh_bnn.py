@@ -153,8 +153,13 @@ def waves(num: int, length: int, seed: int) -> mp.Tasks:
     return mp.Tasks.from_runs(runs, space=mp.Space(x=mp.Real(0.0, 1.0)))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("estimator", ["spectral", "sliced"])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        pytest.param("spectral", marks=pytest.mark.slow),
+        pytest.param("sliced", marks=pytest.mark.study),
+    ],
+)
 def test_it_learns_what_tasks_have_in_common(estimator):
     """Better predictions of unseen tasks than a GP without a past, and calibrated ones."""
     steps = 400 if estimator == "spectral" else 200
