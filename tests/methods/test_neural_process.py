@@ -25,6 +25,9 @@ from metaprior.methods._neural_process_model import (
     latent_divergence,
 )
 
+# Compiled networks and fits: with the slow tests, so that the default suite stays short.
+pytestmark = pytest.mark.slow
+
 # Small, and of one size wherever it is trained: the training loop compiles once.
 SMALL = NeuralProcess(num_steps=40, width=32, latent_dim=4)
 LEVELS = np.array([0.5, 0.8, 0.95])

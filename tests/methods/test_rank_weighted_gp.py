@@ -18,6 +18,9 @@ from metaprior.gp import ConstantMean, GaussianProcess, SquaredExponential, cond
 from metaprior.methods._rank_weighted_gp import SEARCH_RANGES, RankWeightedGP
 from metaprior.methods._rank_weights import leave_one_out, misranked, rank_weights
 
+# Compiled networks and fits: with the slow tests, so that the default suite stays short.
+pytestmark = pytest.mark.slow
+
 SPACE = mp.Space(a=mp.Real(0.0, 1.0), b=mp.Real(0.0, 1.0))
 LENGTHS = (24, 7, 12)
 KEY = jax.random.key(0)
