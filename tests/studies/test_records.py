@@ -255,7 +255,7 @@ def record(tmp_path_factory):
     return job, write_record(tmp_path_factory.mktemp("record"), job, columns_of(job, rows=200))
 
 
-def refused(folder, job, content):
+def assert_refused(folder, job, content):
     """Put `content` in place of the record of `job`; it must be named, and not taken for one."""
     path = folder / "jobs" / f"{job.name}.parquet"
     path.parent.mkdir(exist_ok=True)
@@ -271,7 +271,7 @@ def refused(folder, job, content):
 def test_truncated_files_are_refused(tmp_path_factory, record, part):
     job, path = record
     whole = path.read_bytes()
-    refused(tmp_path_factory.getbasetemp(), job, whole[: int(part * len(whole))])
+    assert_refused(tmp_path_factory.getbasetemp(), job, whole[: int(part * len(whole))])
 
 
 @settings(max_examples=30, deadline=None)
@@ -284,19 +284,19 @@ def test_a_flipped_bit_in_the_data_is_found(tmp_path_factory, record, part, bit)
     # The last hundred bytes of a column of 200 doubles are data, whatever precedes them.
     end = regret.dictionary_page_offset + regret.total_compressed_size
     content[end - 1 - int(part * 100)] ^= 1 << bit
-    refused(tmp_path_factory.getbasetemp(), job, bytes(content))
+    assert_refused(tmp_path_factory.getbasetemp(), job, bytes(content))
 
 
 def test_foreign_files_are_refused(tmp_path, record):
     job, path = record
     pq.write_table(pa.table({"x": [1, 2]}), tmp_path / "foreign.parquet")
-    refused(tmp_path, job, (tmp_path / "foreign.parquet").read_bytes())
-    refused(tmp_path, Job(KIND, {"seed": 2}), path.read_bytes())  # of another job
+    assert_refused(tmp_path, job, (tmp_path / "foreign.parquet").read_bytes())
+    assert_refused(tmp_path, Job(KIND, {"seed": 2}), path.read_bytes())  # of another job
     text = job.text.replace('"format":1', '"format":2')
     later = pa.table({"x": [1, 2]}, metadata={b"metaprior.job": text.encode()})
     pq.write_table(later, tmp_path / "later.parquet")
-    refused(tmp_path, job, (tmp_path / "later.parquet").read_bytes())
-    refused(tmp_path, job, b"")
+    assert_refused(tmp_path, job, (tmp_path / "later.parquet").read_bytes())
+    assert_refused(tmp_path, job, b"")
 
 
 def test_reading_leaves_out_what_is_damaged_and_says_so(tmp_path):

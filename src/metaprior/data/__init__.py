@@ -3,6 +3,7 @@
 from metaprior.data._choices import Choices as Choices
 from metaprior.data._points import Points as Points
 from metaprior.data._runs import Run as Run
+from metaprior.data._runs import canonical_order as canonical_order
 from metaprior.data._runs import empty_run as empty_run
 from metaprior.data._runs import run_of as run_of
 from metaprior.data._space import Categorical as Categorical

@@ -25,6 +25,15 @@ class Run(eqx.Module):
         return Run(self.x.at[self.length].set(x), self.y.at[self.length].set(y), self.length + 1)
 
 
+def canonical_order(
+    x: Float[Array, "m d"], y: Float[Array, " m"], mask: Bool[Array, " m"]
+) -> Int[Array, " m"]:
+    """Rows sorted by value, then by point, padding last: for whatever random numbers are drawn row
+    by row and must not depend on the order in which a run was observed."""
+    columns = [x[:, j] for j in reversed(range(x.shape[1]))]
+    return jnp.lexsort([*columns, y, ~mask])
+
+
 def empty_run(capacity: int, num_columns: int) -> Run:
     """A run without observations."""
     return Run(jnp.zeros((capacity, num_columns)), jnp.zeros(capacity), jnp.asarray(0))

@@ -19,8 +19,9 @@ of a standard normal in 20 dimensions, and half a per cent in 700.
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
+from metaprior.data import canonical_order
 from metaprior.gp import Gaussian, Spread, log_density
 from metaprior.gp._refine import NOISE_STEPS, best_steps
 from metaprior.meta._network_prior import NetworkPrior
@@ -89,11 +90,6 @@ def observation_noise(observed: Observations, num: int) -> Float[Array, "num m"]
     def of(rank):
         return jax.random.normal(jax.random.fold_in(key, rank), ((num + 1) // 2,))
 
-    half = jax.vmap(of)(ranks(observed)).T
+    place = jnp.argsort(canonical_order(observed.x, observed.y, observed.mask))
+    half = jax.vmap(of)(place).T
     return jnp.concatenate([half, -half])[:num]
-
-
-def ranks(observed: Observations) -> Int[Array, " m"]:
-    """The place of each observation among all, sorted by value, then by point."""
-    columns = [observed.x[:, j] for j in reversed(range(observed.x.shape[1]))]
-    return jnp.argsort(jnp.lexsort([*columns, observed.y, ~observed.mask]))

@@ -24,7 +24,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
 
 from metaprior._precision import float64
-from metaprior.data import Run, Tasks, fit_standardiser, padded_length
+from metaprior.data import Run, Tasks, canonical_order, fit_standardiser, padded_length
 from metaprior.gp import ConditionedProcess, condition
 from metaprior.methods._fitted_gp import fit_process
 from metaprior.methods._method import AbstractMethod, AbstractSurrogate, OnProgress
@@ -104,7 +104,8 @@ class RankWeightedSurrogate(AbstractSurrogate):
     num_samples: int = eqx.field(static=True)
 
     def condition(self, run: Run) -> WeightedSumPosterior:
-        run = _in_canonical_order(run)
+        order = canonical_order(run.x, run.y, run.mask)
+        run = Run(run.x[order], run.y[order], run.length)
         in_past_units = Run(run.x, (run.y - self.y_mean) / self.y_std, run.length)
         target, mean, std = _fit(in_past_units, num_steps=self.num_steps)
         # One value has no scale and ranks nothing: until there are two, the past alone speaks.
@@ -138,15 +139,6 @@ class RankWeightedSurrogate(AbstractSurrogate):
             jnp.any(self.past.mask, axis=1),
             self.discard_quantile,
         )
-
-
-def _in_canonical_order(run: Run) -> Run:
-    """The run sorted by value, then by point: random rankings are drawn row by row, and must not
-    depend on the order in which the run was observed."""
-    missing = ~run.mask
-    columns = [run.x[:, j] for j in reversed(range(run.x.shape[1]))]
-    order = jnp.lexsort([*columns, run.y, missing])
-    return Run(run.x[order], run.y[order], run.length)
 
 
 def _fit(

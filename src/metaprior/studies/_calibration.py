@@ -26,7 +26,7 @@ from metaprior.studies._repetitions import (
     stacked_keys,
     unseen_tasks,
 )
-from metaprior.studies._specification import Specification, blocks
+from metaprior.studies._specification import Specification, jobs_by_seeds
 
 KIND = "metaprior.studies:run_calibration"
 LEVELS = np.linspace(0.0, 1.0, 21)
@@ -34,13 +34,7 @@ LEVELS = np.linspace(0.0, 1.0, 21)
 
 def jobs(specification: Specification) -> list[Job]:
     """One job for each method on each environment and block of seeds."""
-    how = {name: specification[name] for name in ("tasks", "contexts", "points")}
-    how["chunk"] = specification.get("chunk")
-    return [
-        Job(KIND, {**entrant, **how, "seeds": seeds})
-        for entrant in specification["entrants"]
-        for seeds in blocks(range(specification["seeds"]), specification.get("block"))
-    ]
+    return jobs_by_seeds(KIND, specification, ("tasks", "contexts", "points"))
 
 
 @float64

@@ -21,20 +21,14 @@ from metaprior.studies._repetitions import (
     stacked_keys,
     unseen_tasks,
 )
-from metaprior.studies._specification import Specification, blocks
+from metaprior.studies._specification import Specification, jobs_by_seeds
 
 KIND = "metaprior.studies:run_offline"
 
 
 def jobs(specification: Specification) -> list[Job]:
     """One job for each method on each environment and block of seeds."""
-    how = {name: specification[name] for name in ("acquisition", "tasks", "steps")}
-    how["chunk"] = specification.get("chunk")
-    return [
-        Job(KIND, {**entrant, **how, "seeds": seeds})
-        for entrant in specification["entrants"]
-        for seeds in blocks(range(specification["seeds"]), specification.get("block"))
-    ]
+    return jobs_by_seeds(KIND, specification, ("acquisition", "tasks", "steps"))
 
 
 @float64

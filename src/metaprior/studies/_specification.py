@@ -17,6 +17,7 @@ from metaprior.studies._entrants import (
     known_families,
     search_ranges,
 )
+from metaprior.studies._jobs import Job
 from metaprior.studies._presets import FULL, KINDS, OPTIONAL, PRESETS
 
 # Plain JSON: `kind`, the fields of that kind in `_presets.py`, and `entrants`.
@@ -74,6 +75,17 @@ def blocks(entries: Iterable[Any], size: int | None) -> list[list[Any]]:
     entries = list(entries)
     size = size or len(entries)
     return [entries[i : i + size] for i in range(0, len(entries), size)]
+
+
+def jobs_by_seeds(kind: str, specification: Specification, names: Iterable[str] = ()) -> list[Job]:
+    """One job for each method on each environment and block of seeds, with the settings `names`."""
+    how = {name: specification[name] for name in names}
+    how["chunk"] = specification.get("chunk")
+    return [
+        Job(kind, {**entrant, **how, "seeds": seeds})
+        for entrant in specification["entrants"]
+        for seeds in blocks(range(specification["seeds"]), specification.get("block"))
+    ]
 
 
 def _read(file: Path, kind: str) -> dict[str, Any]:

@@ -20,19 +20,14 @@ from metaprior.studies._entrants import method_named
 from metaprior.studies._grid import rows
 from metaprior.studies._jobs import Columns, Job
 from metaprior.studies._repetitions import histories, keys_of, stacked_keys
-from metaprior.studies._specification import Specification, blocks
+from metaprior.studies._specification import Specification, jobs_by_seeds
 
 KIND = "metaprior.studies:run_supervised"
 
 
 def jobs(specification: Specification) -> list[Job]:
     """One job for each method on each environment and block of seeds."""
-    chunk = specification.get("chunk")
-    return [
-        Job(KIND, {**entrant, "seeds": seeds, "chunk": chunk})
-        for entrant in specification["entrants"]
-        for seeds in blocks(range(specification["seeds"]), specification.get("block"))
-    ]
+    return jobs_by_seeds(KIND, specification)
 
 
 @float64
