@@ -39,6 +39,20 @@ def test_surrogate_policy_maximises_its_acquisition_and_its_mean():
     assert abs(query[0] - predicted[0]) > 0.01  # or the two could be mixed up
 
 
+def test_suggesting_and_predicting_at_once_changes_neither():
+    @jax.jit
+    def apart(run, keys):
+        return POLICY.suggest(run, key=keys[0]), POLICY.predicted_best(run, key=keys[1])
+
+    @jax.jit
+    def together(run, keys):
+        return POLICY.suggest_and_predict(run, key_suggest=keys[0], key_predict=keys[1])
+
+    keys = jr.split(jr.key(3))
+    for one, other in zip(apart(RUN, keys), together(RUN, keys), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-7)
+
+
 def test_random_search_is_uniform_over_valid_points():
     space = Space(x=Real(0.0, 1.0), k=Integer(1, 4), c=Categorical(["a", "b"]))
     policy = RandomSearch(space=space)

@@ -41,18 +41,23 @@ def optimise(
     """
     choices: Choices | None = getattr(problem, "choices", None)
 
-    def ask(run: Run, key: PRNGKeyArray) -> Float[Array, " d"]:
+    def ask(run: Run, key: PRNGKeyArray, key_best: PRNGKeyArray):
+        """The next query, and the value where the model expects the best."""
+        if not (infer and isinstance(policy, SurrogatePolicy)):
+            unknown = jnp.asarray(jnp.nan)
+            if choices is None:
+                return policy.suggest(run, key=key), unknown
+            return policy.choose(run, choices, key=key), unknown
         if choices is None:
-            return policy.suggest(run, key=key)
-        return policy.choose(run, choices, key=key)
+            x, best = policy.suggest_and_predict(run, key_suggest=key, key_predict=key_best)
+        else:
+            x = policy.choose(run, choices, key=key)
+            best = policy.predicted_best(run, key=key_best, choices=choices)
+        return x, problem(best)
 
     def step(run: Run, t):
         key_query, key_noise, key_best = jax.random.split(jax.random.fold_in(key, t), 3)
-        if infer and isinstance(policy, SurrogatePolicy):
-            predicted = problem(policy.predicted_best(run, key=key_best, choices=choices))
-        else:
-            predicted = jnp.asarray(jnp.nan)
-        x = ask(run, key_query)
+        x, predicted = ask(run, key_query, key_best)
         value = problem(x)
         observed = value + noise_std * jax.random.normal(key_noise)
         return run.append(x, observed), (value, predicted)

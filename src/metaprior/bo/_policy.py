@@ -74,6 +74,32 @@ class SurrogatePolicy(AbstractPolicy):
         candidates = self.search.candidates(self.space, run, key=key)
         return maximise(mean, self.space, candidates, self.search)
 
+    def suggest_and_predict(
+        self, run: Run, *, key_suggest: PRNGKeyArray, key_predict: PRNGKeyArray
+    ) -> tuple[Float[Array, " d"], Float[Array, " d"]]:
+        """What `suggest` and `predicted_best` return, by one search that is compiled once."""
+        key_candidates, key_score = jax.random.split(key_suggest)
+        posterior = self.surrogate.condition(run)
+        anchors = self.search.candidates(self.space, run, key=key_candidates)
+        wanted = self.acquisition.score(posterior, run, anchors, key=key_score)
+
+        def mean(x):
+            return posterior.moments(x).mean
+
+        def find(purpose):
+            predict, key = purpose
+            candidates = self.search.candidates(self.space, run, key=key)
+            return maximise(
+                lambda x: jax.lax.cond(predict, mean, wanted, x),
+                self.space,
+                candidates,
+                self.search,
+            )
+
+        keys = jnp.stack([key_candidates, key_predict])
+        suggested, predicted = jax.lax.map(find, (jnp.array([False, True]), keys))
+        return suggested, predicted
+
 
 class InitialDesign(AbstractPolicy):
     """Points that cover the space first, then another policy: for surrogates without a past."""
