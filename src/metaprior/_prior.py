@@ -28,6 +28,7 @@ class Prior:
     - `surrogate`: what was learned, for compiled code.
     - `history`: terms of the training objective, one value a step.
     - `trained_on`: what it was learned from, for the model card.
+    - `findings`: what was measured on held-out runs, as plain JSON; empty if nothing was.
     """
 
     space: Space
@@ -36,6 +37,7 @@ class Prior:
     surrogate: AbstractSurrogate
     history: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
     trained_on: dict[str, Any] = field(default_factory=dict)
+    findings: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @float64
     def condition(self, points: Points, values) -> "Posterior":

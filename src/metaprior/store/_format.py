@@ -86,6 +86,7 @@ def load(folder: str | Path, *, space: Space | None = None) -> Prior:
         method = method_of(description["method"])
         history_names = list(description["history"])
         trained_on = dict(description["trained_on"])
+        findings = dict(description.get("findings", {}))
         blank = method.blank_surrogate(saved_space.num_columns)
     except (KeyError, TypeError, ValueError) as error:
         problem = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(".")
@@ -101,7 +102,7 @@ def load(folder: str | Path, *, space: Space | None = None) -> Prior:
     tensors = _read_arrays(folder)
     history = {name: tensors.pop(f"history/{name}", np.zeros(0)) for name in history_names}
     surrogate = _fill(blank, tensors, folder)
-    return Prior(saved_space, direction, method, surrogate, history, trained_on)
+    return Prior(saved_space, direction, method, surrogate, history, trained_on, findings)
 
 
 def _description(prior: Prior) -> dict[str, Any]:
@@ -112,6 +113,7 @@ def _description(prior: Prior) -> dict[str, Any]:
         "space": prior.space.to_json(),
         "direction": prior.direction,
         "trained_on": prior.trained_on,
+        "findings": prior.findings,
         "history": list(prior.history),
     }
 
