@@ -4,6 +4,8 @@ from metaprior.gp._abstract_process import AbstractDensityProcess as AbstractDen
 from metaprior.gp._abstract_process import AbstractGaussianProcess as AbstractGaussianProcess
 from metaprior.gp._abstract_process import AbstractProcess as AbstractProcess
 from metaprior.gp._abstract_process import Jitter as Jitter
+from metaprior.gp._effects import EffectsKernel as EffectsKernel
+from metaprior.gp._effects import EffectsProcess as EffectsProcess
 from metaprior.gp._gaussian import Gaussian as Gaussian
 from metaprior.gp._gaussian import Reference as Reference
 from metaprior.gp._gaussian import kl_divergence as kl_divergence
@@ -24,6 +26,7 @@ from metaprior.gp._means import ConstantMean as ConstantMean
 from metaprior.gp._means import NeuralMean as NeuralMean
 from metaprior.gp._posterior import ConditionedProcess as ConditionedProcess
 from metaprior.gp._posterior import condition as condition
+from metaprior.gp._process import AbstractObservedProcess as AbstractObservedProcess
 from metaprior.gp._process import GaussianProcess as GaussianProcess
 from metaprior.gp._refine import Spread as Spread
 from metaprior.gp._refine import refine as refine

@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from metaprior.gp._gaussian import LOG_2_PI, Gaussian, mask_covariance
 from metaprior.gp._linalg import cholesky, invert_factor, log_determinant
-from metaprior.gp._process import GaussianProcess
+from metaprior.gp._process import AbstractObservedProcess
 
 VARIANCE_FLOOR = 1e-12
 # Posterior covariances of many nearby anchors are close to singular.
@@ -24,7 +24,7 @@ PATH_JITTER = 1e-6
 class ConditionedProcess(eqx.Module):
     """The posterior of a Gaussian process, ready to be evaluated at many single points."""
 
-    process: GaussianProcess
+    process: AbstractObservedProcess
     embedded: Float[Array, "n e"]
     mask: Bool[Array, " n"]
     inverse_factor: Float[Array, "n n"]
@@ -88,7 +88,7 @@ class SampledPath(eqx.Module):
 
 
 def condition(
-    process: GaussianProcess,
+    process: AbstractObservedProcess,
     x: Float[Array, "n d"],
     y: Float[Array, " n"],
     mask: Bool[Array, " n"],

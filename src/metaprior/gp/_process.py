@@ -1,5 +1,6 @@
 """A Gaussian process with observation noise: mean, kernel, noise."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
@@ -10,13 +11,13 @@ from metaprior.gp._kernels import AbstractKernel
 from metaprior.gp._means import AbstractMean
 
 
-class GaussianProcess(AbstractGaussianProcess):
+class AbstractObservedProcess(AbstractGaussianProcess):
     r"""$f \sim \mathcal{GP}(m, k)$, observed as $y = f(x) + \varepsilon$,
-    $\varepsilon \sim N(0, \sigma^2)$."""
+    $\varepsilon \sim N(0, \sigma^2)$; final classes say what mean, kernel and noise are."""
 
-    mean: AbstractMean
-    kernel: AbstractKernel
-    log_noise_variance: Float[Array, ""]
+    mean: eqx.AbstractVar[AbstractMean]
+    kernel: eqx.AbstractVar[AbstractKernel]
+    log_noise_variance: eqx.AbstractVar[Float[Array, ""]]
 
     @property
     def noise_variance(self) -> Float[Array, ""]:
@@ -36,3 +37,11 @@ class GaussianProcess(AbstractGaussianProcess):
     ) -> Float[Array, ""]:
         r"""$\ln p(y \mid x)$ of the observations selected by `mask`."""
         return log_density(y, self.observe(self.marginal(x)), mask)
+
+
+class GaussianProcess(AbstractObservedProcess):
+    """The process with this mean, kernel and noise."""
+
+    mean: AbstractMean
+    kernel: AbstractKernel
+    log_noise_variance: Float[Array, ""]

@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from metaprior.gp._gaussian import Gaussian, log_density
 from metaprior.gp._kernels import ScaledKernel
-from metaprior.gp._process import GaussianProcess
+from metaprior.gp._linalg import JITTER
+from metaprior.gp._process import AbstractObservedProcess, GaussianProcess
 
 # Steps in the logarithm of the noise variance, fine near the learned value and coarse below; and
 # in that of the kernel's variance.
@@ -32,7 +32,7 @@ class Spread(eqx.Module):
 
 
 def refine(
-    process: GaussianProcess,
+    process: AbstractObservedProcess,
     x: Float[Array, "n d"],
     y: Float[Array, " n"],
     mask: Bool[Array, " n"],
@@ -44,12 +44,20 @@ def refine(
     little; a spread of zero keeps what was learned.
     """
     marginal = process.marginal(x)
-    identity = jnp.eye(y.shape[0])
+    residual = jnp.where(mask, y - marginal.mean, 0.0)
+    covariance = jnp.where(mask[:, None] & mask[None, :], marginal.covariance, 0.0)
+    # Noise and scale change the eigenvalues and nothing else: one factorisation serves all steps.
+    eigenvalues, eigenvectors = jnp.linalg.eigh(covariance)
+    eigenvalues = jnp.maximum(eigenvalues, 0.0)
+    squares = (residual @ eigenvectors) ** 2
+    num_padded = jnp.sum(~mask)
 
     def log_evidence(noise_step, scale_step):
-        noise = jnp.exp(process.log_noise_variance + noise_step) * identity
-        covariance = jnp.exp(scale_step) * marginal.covariance + noise
-        return log_density(y, Gaussian(marginal.mean, covariance), mask)
+        noise = jnp.exp(process.log_noise_variance + noise_step) + JITTER
+        variances = jnp.exp(scale_step) * eigenvalues + noise
+        # Every padded row has eigenvalue 0, and says nothing.
+        determinant = jnp.sum(jnp.log(variances)) - num_padded * jnp.log(noise)
+        return -0.5 * (jnp.sum(squares / variances) + determinant)
 
     noise_step, scale_step = best_steps(log_evidence, spread)
     return GaussianProcess(

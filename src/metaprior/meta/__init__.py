@@ -1,5 +1,6 @@
 """Learning a prior: the machinery that every method shares."""
 
+from metaprior.meta._data import HeldOut as HeldOut
 from metaprior.meta._data import MetaData as MetaData
 from metaprior.meta._data import TaskBatch as TaskBatch
 from metaprior.meta._data import meta_data as meta_data
@@ -18,5 +19,6 @@ from metaprior.meta._train import AbstractObjective as AbstractObjective
 from metaprior.meta._train import Progress as Progress
 from metaprior.meta._train import Schedule as Schedule
 from metaprior.meta._train import Trained as Trained
+from metaprior.meta._train import Trainings as Trainings
 from metaprior.meta._train import train as train
 from metaprior.meta._train import train_many as train_many

@@ -17,6 +17,22 @@ class TaskBatch(eqx.Module):
     mask: Bool[Array, "batch m"]
 
 
+class HeldOut(eqx.Module):
+    """A block of neighbouring tasks that a training must not see: `count` of them from `first`."""
+
+    first: Int[Array, ""]
+    count: Int[Array, ""]
+
+    def skip(self, index: Int[Array, " k"]) -> Int[Array, " k"]:
+        """Indices among the other tasks as indices among all."""
+        return jnp.where(index < self.first, index, index + self.count)
+
+
+def nothing_held_out() -> HeldOut:
+    """Every task may be seen."""
+    return HeldOut(jnp.asarray(0), jnp.asarray(0))
+
+
 class MetaData(eqx.Module):
     """All tasks, standardised, with rows of padding tasks that are never drawn."""
 
@@ -26,11 +42,13 @@ class MetaData(eqx.Module):
     num_tasks: Int[Array, ""]
     domain: Domain
 
-    def draw(self, draws: Float[Array, " batch"]) -> TaskBatch:
+    def draw(self, draws: Float[Array, " batch"], held_out: HeldOut | None = None) -> TaskBatch:
         """A task for each uniform random number in `draws`: distinct ones, or, where there are
         fewer tasks than that, each of them equally often up to one."""
-        rounds = -(-draws.shape[0] // self.num_tasks)
-        chosen = choose_tasks(rounds * self.num_tasks, draws) % self.num_tasks
+        held_out = nothing_held_out() if held_out is None else held_out
+        n = self.num_tasks - held_out.count
+        rounds = -(-draws.shape[0] // n)
+        chosen = held_out.skip(choose_tasks(rounds * n, draws) % n)
         return TaskBatch(self.x[chosen], self.y[chosen], self.mask[chosen])
 
 

@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from metaprior.gp import Gaussian, GaussianProcess, log_density
-from metaprior.meta._data import MetaData, TaskBatch
+from metaprior.gp import AbstractObservedProcess, Gaussian, log_density
+from metaprior.meta._data import HeldOut, MetaData, TaskBatch
 from metaprior.meta._measurement import MeasurementSizes, choose_measurements
 
 
@@ -27,7 +27,9 @@ class MeasuredTasks(NamedTuple):
         """The measurement set of each task."""
         return jax.vmap(lambda points, rows: points[rows])(self.points, self.rows)
 
-    def fit_and_marginals(self, prior: GaussianProcess) -> tuple[Float[Array, " batch"], Gaussian]:
+    def fit_and_marginals(
+        self, prior: AbstractObservedProcess
+    ) -> tuple[Float[Array, " batch"], Gaussian]:
         """Negative log-likelihood a point of each task, and the prior at each measurement set.
 
         The networks see each point once, and all points of the batch in one matrix product:
@@ -49,17 +51,36 @@ class MeasuredTasks(NamedTuple):
 
 
 def measure_tasks(
-    data: MetaData, sizes: MeasurementSizes, batch_size: int, *, key: PRNGKeyArray
+    data: MetaData,
+    sizes: MeasurementSizes,
+    batch_size: int,
+    held_out: HeldOut | None = None,
+    *,
+    key: PRNGKeyArray,
 ) -> MeasuredTasks:
-    """A random batch of tasks with random measurement sets."""
+    """A random batch of tasks with random measurement sets.
+
+    Of runs longer than `sizes.longest` so many random points are taken, new ones in every step:
+    time and memory of a step are bounded, however long the runs.
+    """
     capacity, d = data.x.shape[1:]
     # One call for all random numbers of a step: each call costs compile time and run time.
     num_cube = batch_size * sizes.from_domain * d
     uniform = jax.random.uniform(key, (batch_size + batch_size * capacity + num_cube,))
     which, scores, cube = jnp.split(uniform, [batch_size, batch_size * (1 + capacity)])
-    tasks = data.draw(which)
+    tasks, scores = data.draw(which, held_out), scores.reshape(batch_size, capacity)
+    if capacity > sizes.longest:
+        tasks, scores = jax.vmap(lambda task, s: _some_points(task, s, sizes.longest))(
+            tasks, scores
+        )
     points = data.domain.points(cube.reshape(-1, d)).reshape(batch_size, -1, d)
     rows = jax.vmap(lambda mask, scores: choose_measurements(mask, scores, sizes))(
-        tasks.mask, scores.reshape(batch_size, capacity)
+        tasks.mask, scores
     )
     return MeasuredTasks(tasks, jnp.concatenate([tasks.x, points], axis=1), rows)
+
+
+def _some_points(task: TaskBatch, scores: Float[Array, " m"], num: int):
+    """The `num` rows with the largest scores, real ones before padding, and their scores."""
+    _, rows = jax.lax.top_k(scores + task.mask, num)
+    return jax.tree.map(lambda leaf: leaf[rows], task), scores[rows]

@@ -11,6 +11,9 @@ from jaxtyping import Array, Bool, Float, Int
 
 from metaprior.data import Space, Standardiser
 
+# A step costs the cube of this number. The paper's longest runs have 50 points.
+LONGEST = 128
+
 
 class Domain(eqx.Module):
     """The bounded domain of the inputs, in standardised units."""
@@ -28,12 +31,14 @@ class MeasurementSizes(eqx.Module):
     """How many points of a measurement set come from where.
 
     A task with fewer than `from_task` points gives all it has, and the domain gives the rest, so
-    that all sets have `total` points. `from_domain` is what the shortest task needs.
+    that all sets have `total` points. `from_domain` is what the shortest task needs. No more than
+    `longest` points of a run take part in one step.
     """
 
     total: int = eqx.field(static=True)
     from_task: int = eqx.field(static=True)
     from_domain: int = eqx.field(static=True)
+    longest: int = eqx.field(static=True, default=LONGEST)
 
 
 def measurement_sizes(total: int, from_task: int, shortest_run: int) -> MeasurementSizes:

@@ -1,7 +1,7 @@
 r"""The F-PACOH objective with a MAP hyper-posterior (equation 3, algorithms 1 and 3 of the paper).
 
 symbol      meaning                                             name here
-n           number of all tasks                                 data.num_tasks
+n           number of all tasks that may be seen                num_tasks
 H           number of tasks in a batch                          batch_size
 T_i         number of observations of task i                    mask.sum()
 L           number of measurement points                        sizes.total
@@ -16,8 +16,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key, PRNGKeyArray
 
-from metaprior.gp import AbstractProcess, GaussianProcess, Reference
-from metaprior.meta._data import MetaData
+from metaprior.gp import AbstractObservedProcess, AbstractProcess, Reference
+from metaprior.meta._data import HeldOut, MetaData, nothing_held_out
 from metaprior.meta._hyper_prior import divergence_weight, hyper_prior_at
 from metaprior.meta._measured_tasks import MeasuredTasks, measure_tasks
 from metaprior.meta._measurement import MeasurementSizes
@@ -47,6 +47,7 @@ class FPacohObjective(AbstractObjective):
     with $X$ a random measurement set. `measurement_variance` is the jitter that both sides of the
     divergence share: how finely two functions are compared. If the hyper-prior is not Gaussian,
     the divergence is a surrogate with the right gradient, from `num_samples` function samples.
+    Tasks that are `held_out` are never drawn.
     """
 
     data: MetaData
@@ -57,9 +58,10 @@ class FPacohObjective(AbstractObjective):
     batch_size: int = eqx.field(static=True)
     estimator: AbstractScoreEstimator = SpectralStein()
     num_samples: int = eqx.field(static=True, default=100)
+    held_out: HeldOut = eqx.field(default_factory=nothing_held_out)
 
     def draw(self, *, key: PRNGKeyArray) -> FPacohBatch:
-        measured = measure_tasks(self.data, self.sizes, self.batch_size, key=key)
+        measured = measure_tasks(self.data, self.sizes, self.batch_size, self.held_out, key=key)
         key_target, key_noise, key_estimate = jax.random.split(jax.random.fold_in(key, 1), 3)
         targets = hyper_prior_at(
             self.hyper_prior,
@@ -75,12 +77,14 @@ class FPacohObjective(AbstractObjective):
         noise = jax.random.normal(key_noise, shape)
         return FPacohBatch(measured, targets, noise, jax.random.split(key_estimate, shape[0]))
 
-    def loss(self, model: GaussianProcess, batch: FPacohBatch):
+    def loss(self, model: AbstractObservedProcess, batch: FPacohBatch):
         fit, marginals = batch.measured.fit_and_marginals(model)
+
+        num_tasks = self.data.num_tasks - self.held_out.count
 
         def one_task(marginal, hyper_prior, noise, key, length):
             kl = divergence(marginal, hyper_prior, estimator=self.estimator, noise=noise, key=key)
-            return self.kl_weight * divergence_weight(self.data.num_tasks, length) * kl
+            return self.kl_weight * divergence_weight(num_tasks, length) * kl
 
         lengths = jnp.sum(batch.measured.tasks.mask, axis=1)
         complexity = jax.vmap(one_task)(

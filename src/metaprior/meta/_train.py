@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Float, Int, Key, PRNGKeyArray, PyTree
+from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree
 
 from metaprior._precision import float64
 from metaprior.gp import require_finite
@@ -114,7 +114,46 @@ def train_many(
     num_steps_each = lengths[0] if len(lengths) == 1 else np.asarray(num_steps)
     start = models, objectives, schedules, keys
     state, history = _run(_start_many, steps, start, num_steps_each, not may_diverge, on_progress)
-    return Trained(eqx.filter_vmap(_unflatten)(models, state.flat), history)
+    return Trained(_unflatten_many(models, state.flat), history)
+
+
+class Trainings:
+    """A batch of trainings that can be looked at on the way, and stopped one by one.
+
+    All of it is two compiled functions, whichever trainings go on: those that do not take no steps.
+    Another batch of the same shapes needs no compilation at all.
+    """
+
+    def __init__(
+        self,
+        models: PyTree,
+        objectives: AbstractObjective,
+        schedules: Schedule,
+        *,
+        keys: Key[Array, " batch"],
+        chunk: int | None = None,
+    ):
+        """As in `train_many`; the data of `objectives` are shared."""
+        schedules = jax.tree.map(lambda value: jnp.asarray(value, float), schedules)
+        self._batch = models, objectives, schedules, keys
+        self._state = _start_many(models, schedules)
+        self._chunk = chunk_here(chunk)
+        self.step = 0
+
+    def advance(self, num_steps: int, going_on: Bool[np.ndarray, " batch"]) -> None:
+        """At most `CHUNK` steps more of the trainings that go on; others stay where they are."""
+        models, objectives, schedules, keys = self._batch
+        counts = jnp.asarray(np.where(going_on, num_steps, 0))
+        first = jnp.asarray(self.step)
+        self._state, _ = _chunk_many(
+            models, self._state, objectives, schedules, keys, first, counts, True, self._chunk
+        )
+        self.step += num_steps
+
+    @property
+    def models(self) -> PyTree:
+        """The models where they stand; numbers of one that diverged are not finite."""
+        return _unflatten_many(self._batch[0], self._state.flat)
 
 
 class _State(NamedTuple):
@@ -254,5 +293,6 @@ def _steps_many(
 
 _start = eqx.filter_jit(_first_state)
 _start_many = eqx.filter_jit(eqx.filter_vmap(_first_state))
+_unflatten_many = eqx.filter_vmap(_unflatten)
 _chunk = eqx.filter_jit(_steps)
 _chunk_many = eqx.filter_jit(_steps_many)

@@ -10,12 +10,12 @@ import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
 from metaprior.data import Standardiser, Tasks
-from metaprior.gp import AbstractProcess, GaussianProcess, Spread
+from metaprior.gp import AbstractProcess, EffectsProcess, Spread
 from metaprior.meta import FPacohObjective, MetaData, measurement_sizes
 from metaprior.methods._gp_surrogate import GPSurrogate
 from metaprior.methods._gradient import AbstractGradientMethod
 from metaprior.methods._hyper_prior import estimator_of, hyper_prior_of
-from metaprior.methods._neural_gp import neural_gp
+from metaprior.methods._neural_gp import neural_gp, with_effects
 
 # What a fair random search should cover: the paper's table, and the two spreads that it has not.
 # The paper's lengthscale is 0.1 to 1 in standardised units; ours is that divided by the square root
@@ -52,6 +52,8 @@ class FPacohMap(AbstractGradientMethod):
     - `hyper_prior`: a stochastic process of `metaprior.processes`, or one of your own, in place of
       the squared-exponential GP, which is what `None` means; in standardised units.
     - `score_estimator`: "spectral" or "sliced", where a hyper-prior has samples and no density.
+    - `offset`, `amplitude`: 1 if tasks may differ in the level of the learned mean, and in its
+      amplitude; 0, as in the paper, if not.
     - `noise_log_spread`, `scale_log_spread`: how far noise variance and kernel variance of a new
       run may be from the learned ones, in logarithms; with 0 they are kept, as in the paper.
     """
@@ -70,11 +72,14 @@ class FPacohMap(AbstractGradientMethod):
     measurement_variance: float = 1e-4
     noise_log_spread: float = 3.0
     scale_log_spread: float = 1.0
+    offset: float = 0.0
+    amplitude: float = 0.0
     hyper_prior: AbstractProcess | None = None
     score_estimator: str = "spectral"
 
-    def initial(self, num_columns: int, *, key: PRNGKeyArray) -> GaussianProcess:
-        return neural_gp(num_columns, self.feature_dim, key=key)
+    def initial(self, num_columns: int, *, key: PRNGKeyArray) -> EffectsProcess:
+        process = neural_gp(num_columns, self.feature_dim, key=key)
+        return with_effects(process, self.offset, self.amplitude)
 
     def objective(self, tasks: Tasks, data: MetaData) -> FPacohObjective:
         shortest = int(tasks.lengths.min())
@@ -88,6 +93,6 @@ class FPacohMap(AbstractGradientMethod):
             estimator_of(self.score_estimator),
         )
 
-    def surrogate(self, model: GaussianProcess, standardiser: Standardiser) -> GPSurrogate:
+    def surrogate(self, model: EffectsProcess, standardiser: Standardiser) -> GPSurrogate:
         spread = Spread(jnp.asarray(self.noise_log_spread), jnp.asarray(self.scale_log_spread))
         return GPSurrogate(model, standardiser, spread)

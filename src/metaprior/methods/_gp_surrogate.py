@@ -1,7 +1,14 @@
 """Surrogates and posteriors of methods whose prior is a Gaussian process."""
 
 from metaprior.data import Run, Standardiser
-from metaprior.gp import ConditionedProcess, GaussianProcess, Spread, condition, refine, sample
+from metaprior.gp import (
+    AbstractObservedProcess,
+    ConditionedProcess,
+    Spread,
+    condition,
+    refine,
+    sample,
+)
 from metaprior.methods._gaussian_posterior import AbstractGaussianPosterior
 from metaprior.methods._method import AbstractSurrogate, Moments
 
@@ -38,7 +45,7 @@ class GPSurrogate(AbstractSurrogate):
     ones (see `metaprior.gp.refine`); with zeros they are the learned ones.
     """
 
-    process: GaussianProcess
+    process: AbstractObservedProcess
     standardiser: Standardiser
     spread: Spread
 

@@ -14,7 +14,16 @@ from jaxtyping import Array, Float, Key, PRNGKeyArray
 
 from metaprior._precision import float64
 from metaprior.data import Standardiser, Tasks, blank_standardiser, fit_standardiser
-from metaprior.meta import AbstractObjective, MetaData, Schedule, meta_data, train, train_many
+from metaprior.meta import (
+    AbstractObjective,
+    HeldOut,
+    MetaData,
+    Schedule,
+    Trainings,
+    meta_data,
+    train,
+    train_many,
+)
 from metaprior.meta._batch import stack
 from metaprior.methods._method import AbstractMethod, AbstractSurrogate, OnProgress
 
@@ -167,6 +176,47 @@ def _train_batch(
     return eqx.filter_vmap(
         lambda model, numbers, standardiser: _with(first, numbers).surrogate(model, standardiser)
     )(trained.model, numbers, standardisers)
+
+
+@float64
+def start_trainings(
+    methods: Sequence[AbstractGradientMethod],
+    tasks: Tasks,
+    *,
+    held_out: HeldOut,
+    keys: Key[Array, " batch"],
+) -> Trainings:
+    """Trainings on one set of tasks that have not begun; each sees all but what it must not.
+
+    The configurations may differ in every number that is not a size, and in `num_steps`.
+    """
+    standardiser = fit_standardiser(tasks.x, tasks.y, tasks.mask)
+    data = meta_data(tasks, standardiser)
+    first, numbers = methods[0], _numbers(methods, may_differ=("num_steps",))
+    num_columns = tasks.space.num_columns
+
+    def one(numbers, held_out, key):
+        method = _with(first, numbers)
+        objective = method.objective(tasks, data)
+        objective = eqx.tree_at(lambda o: (o.data, o.held_out), objective, (None, held_out))
+        return method.initial(num_columns, key=key), objective, method._schedule()
+
+    split = jax.vmap(jax.random.split)(keys)
+    models, objectives, schedules = eqx.filter_vmap(one)(numbers, held_out, split[:, 0])
+    objectives = eqx.tree_at(lambda o: o.data, objectives, data, is_leaf=lambda x: x is None)
+    return Trainings(models, objectives, schedules, keys=split[:, 1])
+
+
+@float64
+def surrogates_of(
+    methods: Sequence[AbstractGradientMethod], models: Any, standardiser: Standardiser
+) -> AbstractSurrogate:
+    """What a batch of models can be used as, with a leading batch axis."""
+    first, numbers = methods[0], _numbers(methods, may_differ=("num_steps",))
+    standardisers = stack([standardiser] * len(methods))
+    return eqx.filter_vmap(
+        lambda model, numbers, standardiser: _with(first, numbers).surrogate(model, standardiser)
+    )(models, numbers, standardisers)
 
 
 def _prepare(tasks: Tasks, room: int | None = None) -> tuple[Standardiser, MetaData]:

@@ -3,11 +3,19 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
-from metaprior.gp import FeatureKernel, GaussianProcess, NeuralMean, SquaredExponential
+from metaprior.gp import (
+    EffectsProcess,
+    FeatureKernel,
+    GaussianProcess,
+    NeuralMean,
+    SquaredExponential,
+)
 
 WIDTH, DEPTH = 32, 3
+
+Number = Float[Array, ""] | float
 
 
 def neural_gp(num_columns: int, feature_dim: int, *, key: PRNGKeyArray) -> GaussianProcess:
@@ -19,3 +27,12 @@ def neural_gp(num_columns: int, feature_dim: int, *, key: PRNGKeyArray) -> Gauss
     # Features of an untrained network vary by a few tenths over the domain; so does the kernel.
     base = SquaredExponential(jnp.log(0.5), jnp.log(1.0))
     return GaussianProcess(NeuralMean(mean), FeatureKernel(base, features), jnp.log(1e-2))
+
+
+def with_effects(process: GaussianProcess, offset: Number, amplitude: Number) -> EffectsProcess:
+    """`process` for tasks that differ in level and in amplitude, where these are not 0."""
+    # In standardised units: half of the spread of all observations.
+    start = jnp.log(0.25)
+    return EffectsProcess(
+        process, start, start, jnp.asarray(offset) > 0, jnp.asarray(amplitude) > 0
+    )

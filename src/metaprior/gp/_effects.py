@@ -1,0 +1,63 @@
+r"""A Gaussian process whose tasks differ in level and amplitude.
+
+One data set's scores live between 0.5 and 0.6, another's between 0.9 and 1. A prior with one mean
+and one variance for all of them spends the first queries of a run on learning the level, or is
+sure of a wrong one. Here a task's mean is $(1 + a)\, m(x) + c$ with random effects
+$a \sim N(0, v_a)$, $c \sim N(0, v_c)$, which integrate out into two terms of the kernel:
+
+$$ k(x, z) = k_0(x, z) + v_c + v_a\, m(x)\, m(z). $$
+"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from metaprior.gp._kernels import AbstractKernel
+from metaprior.gp._means import AbstractMean
+from metaprior.gp._process import AbstractObservedProcess, GaussianProcess
+
+
+class EffectsKernel(AbstractKernel):
+    """A kernel, a constant, and the product of the means at the two points."""
+
+    base: AbstractKernel
+    mean: AbstractMean
+    offset_variance: Float[Array, ""]
+    amplitude_variance: Float[Array, ""]
+
+    def embed(self, x):
+        return jnp.append(self.base.embed(x), self.mean(x))
+
+    def between(self, a, b):
+        effects = self.offset_variance + self.amplitude_variance * a[-1] * b[-1]
+        return self.base.between(a[:-1], b[:-1]) + effects
+
+
+class EffectsProcess(AbstractObservedProcess):
+    """A Gaussian process with random effects of the task.
+
+    The variances are trained; `has_offset` and `has_amplitude` switch the effects on, and are not.
+    Being numbers, they may differ between trainings that are done at once.
+    """
+
+    plain: GaussianProcess
+    log_offset_variance: Float[Array, ""]
+    log_amplitude_variance: Float[Array, ""]
+    has_offset: Bool[Array, ""]
+    has_amplitude: Bool[Array, ""]
+
+    @property
+    def mean(self) -> AbstractMean:
+        return self.plain.mean
+
+    @property
+    def log_noise_variance(self) -> Float[Array, ""]:
+        return self.plain.log_noise_variance
+
+    @property
+    def kernel(self) -> EffectsKernel:
+        return EffectsKernel(
+            self.plain.kernel,
+            self.plain.mean,
+            jnp.where(self.has_offset, jnp.exp(self.log_offset_variance), 0.0),
+            jnp.where(self.has_amplitude, jnp.exp(self.log_amplitude_variance), 0.0),
+        )
