@@ -103,6 +103,81 @@ def demo(
     run_demo(out, seed=seed, quick=quick, as_json=as_json)
 
 
+@app.command()
+def learn(
+    runs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RUNS...",
+            help="CSV files, folders or patterns: one run a file, or a column that names the run.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for the learned prior.")] = Path("prior"),
+    space: Annotated[
+        Path | None, typer.Option(help="TOML file of the space; inferred if not given.")
+    ] = None,
+    direction: Annotated[str, typer.Option(help="maximize or minimize the value.")] = "maximize",
+    value: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of the value; else y, value, objective, score, loss or the last numbers."
+        ),
+    ] = None,
+    task: Annotated[
+        str | None, typer.Option(help="Column naming the run; else task, run or study.")
+    ] = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option(help="Column to leave out; may be repeated.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of all randomness.")] = 0,
+    budget: Annotated[
+        str, typer.Option(help="fast, normal, thorough, or a number of seconds.")
+    ] = "normal",
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace the prior that is in the folder.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object instead of words.")
+    ] = False,
+) -> None:
+    """Learn a prior from past runs in CSV files; no tuning, measured on runs it has not seen."""
+    prepare_jax()
+    from metaprior.cli._learn import run_learn
+
+    code = run_learn(
+        runs,
+        out,
+        space_file=space,
+        direction=direction,
+        value=value,
+        task=task,
+        ignore=tuple(ignore or ()),
+        seed=seed,
+        budget=budget,
+        force=force,
+        as_json=as_json,
+    )
+    raise typer.Exit(code)
+
+
+@app.command()
+def report(
+    prior: Annotated[Path, typer.Argument(help="Folder of a saved prior.", show_default=False)],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="File for the page; without it, report.html in the prior's folder."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the path and the main numbers as JSON.")
+    ] = False,
+) -> None:
+    """Write what is known about a learned prior as one HTML page: verdict, evidence, limits."""
+    prepare_jax()
+    from metaprior.cli._report import run_report
+
+    run_report(prior, out, as_json=as_json)
+
+
 env = typer.Typer(no_args_is_help=True, help="Families of tasks to study methods on.")
 app.add_typer(env, name="env")
 

@@ -1,0 +1,140 @@
+"""`metaprior learn`: checks where to write, reads past runs, learns, saves, and prints."""
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from metaprior import learn
+from metaprior._prior import Prior
+from metaprior.cli._learn_progress import LearnBar
+from metaprior.cli._learn_report import print_learned, print_read
+from metaprior.store._format import ARRAYS, CARD, DESCRIPTION, REPORT
+from metaprior.tables import RunsRead, read_runs, read_space
+
+BUDGETS = ("fast", "normal", "thorough")
+PRIOR_FILES = {ARRAYS, CARD, DESCRIPTION, REPORT}
+# The exit code of a command that was told to stop by the keyboard.
+INTERRUPTED = 130
+
+
+def run_learn(
+    sources: list[str],
+    out: Path,
+    *,
+    space_file: Path | None,
+    direction: str,
+    value: str | None,
+    task: str | None,
+    ignore: Collection[str],
+    seed: int,
+    budget: str,
+    force: bool,
+    as_json: bool,
+) -> int:
+    """Learn a prior from the runs in `sources` and save it in `out`; the exit code.
+
+    What could stop the saving is checked first, before time is spent on learning.
+    """
+    effort = budget_of(budget)
+    check_folder(out, force=force)
+    read = read_runs(
+        sources,
+        space=None if space_file is None else read_space(space_file),
+        value=value,
+        task=task,
+        direction=direction,
+        ignore=ignore,
+    )
+    console = Console()
+    if not as_json:
+        print_read(read, console, inferred=space_file is None)
+    with LearnBar(Console(stderr=True)) as progress:
+        prior = learn(read.tasks, budget=effort, seed=seed, on_progress=progress)
+    with _undisturbed():
+        prior.save(out)
+    if as_json:
+        print(json.dumps(_as_json(prior, read, out, inferred=space_file is None), indent=2))
+    else:
+        print_learned(prior.findings, read.names_of_runs, out, console)
+    return INTERRUPTED if prior.findings.get("interrupted") else 0
+
+
+def budget_of(text: str) -> str | float:
+    """One of the named budgets, or seconds."""
+    if text in BUDGETS:
+        return text
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = float("nan")
+    if not 0 < seconds < float("inf"):
+        raise ValueError(
+            f"--budget is {text!r}; give fast, normal, thorough, or a number of seconds above 0."
+        )
+    return seconds
+
+
+def check_folder(out: Path, *, force: bool) -> None:
+    """Make sure that a prior can be saved in `out`; one that is there stays without `force`."""
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"Cannot save a prior to {out}: it is a file; name a folder with --out.")
+    if out.resolve() in (Path.cwd(), *Path.cwd().parents):
+        raise ValueError(
+            f"Cannot save a prior to {out}: saving replaces the folder, and you are in it; name "
+            "another one with --out."
+        )
+    held = {path.name for path in out.iterdir()} if out.is_dir() else set()
+    foreign = sorted(held - PRIOR_FILES)
+    if foreign or (held and DESCRIPTION not in held):
+        raise ValueError(
+            f"Cannot save a prior to {out}: it holds {(foreign or sorted(held))[0]!r}, which is "
+            "not part of a prior; name a new or an empty folder with --out."
+        )
+    if held and not force:
+        raise ValueError(
+            f"There is a prior in {out} already; name another folder with --out, or replace it "
+            "with --force."
+        )
+    # Saving makes the folder anew beside the old one, so that its parent must be writeable.
+    parent = next(each for each in out.absolute().parents if each.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        raise ValueError(
+            f"Cannot save a prior to {out}: {parent} cannot be written to; name another folder "
+            "with --out."
+        )
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Keep a second Ctrl-C from ending the process between two files."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+
+
+def _as_json(prior: Prior, read: RunsRead, out: Path, *, inferred: bool) -> dict[str, Any]:
+    return {
+        "prior": str(out),
+        "runs": {
+            "files": read.num_files,
+            "names": read.names_of_runs,
+            "points": [int(length) for length in read.tasks.lengths],
+            "value": read.value,
+            "direction": read.tasks.direction,
+            "notes": read.notes,
+        },
+        "space": {**prior.space.to_json(), "inferred": inferred},
+        "findings": prior.findings,
+    }

@@ -1,0 +1,263 @@
+"""`metaprior learn`: what it reads, says, saves and refuses; not how well it learns."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+import metaprior as mp
+from metaprior.cli._app import app
+from metaprior.cli._learn_progress import LearnBar
+
+FINDINGS = {
+    "held_out": {
+        "tasks": 6,
+        "learned": {"calibration_error": 0.081, "log_likelihood": 1.25},
+        "vanilla": {"calibration_error": 0.2, "log_likelihood": -0.5},
+    },
+    "tasks": [{"task": 0, "outlier": False}, {"task": 3, "outlier": True}],
+    "replay": {"saved_evaluations": 7.3, "saved_interval": [4.1, 10.2]},
+    "notes": ["Only 6 past runs."],
+    "verdict": "This prior is calibrated and saves about 7 evaluations.",
+    "interrupted": False,
+}
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, [str(each) for each in arguments], env={"COLUMNS": "120"})
+
+
+@pytest.fixture(autouse=True)
+def no_cache(monkeypatch):
+    """Compiled code of other settings than those of the tests stays where it is."""
+    monkeypatch.setattr("metaprior.cli._app.prepare_jax", lambda: None)
+
+
+@pytest.fixture
+def runs(tmp_path, hill_runs):
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    for i, (points, values) in enumerate(hill_runs):
+        rows = "".join(f"{x},{z},{y}\n" for (x, z), y in zip(points, values, strict=True))
+        (folder / f"run{i}.csv").write_text("x,z,height\n" + rows)
+    return folder
+
+
+@pytest.fixture
+def learned(monkeypatch):
+    """A stand-in for learning: it keeps what it was called with, and learns next to nothing."""
+    calls = SimpleNamespace(findings=dict(FINDINGS))
+
+    def learn(tasks, **options):
+        calls.tasks, calls.options = tasks, options
+        for stage, fraction in (("Searching", 0.1), ("Searching", 0.5), ("Training", 0.9)):
+            options["on_progress"](
+                SimpleNamespace(stage=stage, fraction=fraction, trying="32 settings", best=1.25)
+            )
+        prior = mp.learn(tasks, method=mp.methods.VanillaGP())
+        return replace(prior, findings=calls.findings)
+
+    monkeypatch.setattr("metaprior.cli._learn.learn", learn)
+    return calls
+
+
+def test_reads_learns_and_saves(runs, learned, tmp_path, hill_runs):
+    out = tmp_path / "deep" / "prior"
+    done = invoke("learn", runs, "--out", out, "--seed", 3, "--budget", "fast")
+    assert done.exit_code == 0, done.stderr
+    assert (learned.options["budget"], learned.options["seed"]) == ("fast", 3)
+    for i, (_, values) in enumerate(hill_runs):
+        np.testing.assert_array_equal(learned.tasks.run(i)[1], values)
+    assert mp.load(out).findings == FINDINGS
+    words = " ".join(done.stdout.split())
+    for phrase in (
+        "Read 6 runs from 6 files: 36 points, 1 to 8 a run; 'height' is maximized.",
+        "Note: The value is taken from 'height', the last column of numbers.",
+        '[x] kind = "real" low = -',
+        "This prior is calibrated and saves about 7 evaluations.",
+        "Predictions of held-out runs (6 runs)",
+        "learned prior 1.250 0.081",
+        "vanilla GP -0.500 0.200",
+        "Evaluations saved in replays of held-out runs: 7.3 (95 % interval 4.1 to 10.2).",
+        "Note: Only 6 past runs.",
+        "Note: unlike the other runs: run3.",
+        f"Saved in {out}. Next, a report to read: metaprior report {out}",
+    ):
+        assert phrase in words, phrase
+    stages = [line.split(" (")[0] for line in done.stderr.splitlines()]
+    assert stages == ["Searching", "Training"]
+    assert "32 settings, best held-out score 1.250)" in done.stderr
+
+
+def test_the_printed_space_can_be_given_back(runs, learned, tmp_path):
+    first = invoke("learn", f"{runs}/*.csv", "--out", tmp_path / "one")
+    toml = first.stdout[first.stdout.index("[x]") : first.stdout.index("This prior")]
+    (tmp_path / "space.toml").write_text(toml)
+    inferred = learned.tasks.space
+    done = invoke(
+        *("learn", *sorted(runs.iterdir()), "--space", tmp_path / "space.toml"),
+        *("--value", "height", "--direction", "minimize", "--out", tmp_path / "two"),
+    )
+    assert done.exit_code == 0, done.stderr
+    assert learned.tasks.space == inferred and learned.tasks.direction == "minimize"
+    assert "[x]" not in done.stdout and "Note: The value" not in done.stdout
+    assert mp.load(tmp_path / "two").direction == "minimize"
+
+
+def test_json_is_one_object(runs, learned, tmp_path):
+    done = invoke("learn", runs, "--out", tmp_path / "prior", "--json", "--budget", "2.5")
+    assert done.exit_code == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["prior"] == str(tmp_path / "prior") and learned.options["budget"] == 2.5
+    assert found["runs"]["names"] == [f"run{i}" for i in range(6)]
+    assert found["runs"]["points"] == [1, 5, 6, 8, 8, 8]
+    assert found["space"]["inferred"] is True
+    assert [each["name"] for each in found["space"]["dimensions"]] == ["x", "z"]
+    assert found["findings"] == FINDINGS
+    assert "Searching" in done.stderr
+
+
+def test_a_prior_without_findings_is_saved_all_the_same(runs, learned, tmp_path):
+    learned.findings = {}
+    done = invoke("learn", runs, "--out", tmp_path / "prior")
+    assert done.exit_code == 0, done.stderr
+    assert "Saved in" in done.stdout and "held-out" not in done.stdout
+    assert mp.load(tmp_path / "prior").findings == {}
+
+
+def test_an_interrupted_learning_saves_what_it_had(runs, learned, tmp_path):
+    learned.findings = {**FINDINGS, "interrupted": True}
+    done = invoke("learn", runs, "--out", tmp_path / "prior")
+    assert done.exit_code == 130
+    assert "Stopped early: this is the best prior so far." in done.stdout
+    assert mp.load(tmp_path / "prior").findings["interrupted"] is True
+
+
+def test_an_existing_prior_stays_without_force(runs, learned, tmp_path):
+    out = tmp_path / "prior"
+    assert invoke("learn", runs, "--out", out).exit_code == 0
+    (out / "report.html").write_text("about it")
+    before = (out / "prior.json").read_bytes()
+    del learned.tasks
+    learned.findings = {"verdict": "Another one."}
+    done = invoke("learn", runs, "--out", out)
+    assert done.exit_code == 2
+    assert done.stderr == (
+        f"Error: There is a prior in {out} already; name another folder with --out, or replace it "
+        "with --force.\n"
+    )
+    assert (out / "prior.json").read_bytes() == before and not hasattr(learned, "tasks")
+    done = invoke("learn", runs, "--out", out, "--force")
+    assert done.exit_code == 0, done.stderr
+    assert mp.load(out).findings == {"verdict": "Another one."}
+
+
+@pytest.mark.parametrize("force", [(), ("--force",)])
+@pytest.mark.parametrize("name", ["thesis.tex", "prior.safetensors"])
+def test_a_folder_that_is_no_prior_is_refused(runs, learned, tmp_path, force, name):
+    out = tmp_path / "mine"
+    out.mkdir()
+    (out / name).write_text("mine")
+    done = invoke("learn", runs, "--out", out, *force)
+    assert done.exit_code == 2 and not hasattr(learned, "tasks")
+    assert done.stderr.startswith(f"Error: Cannot save a prior to {out}: it holds {name!r}")
+    assert [path.read_text() for path in out.iterdir()] == ["mine"]
+
+
+def test_places_where_nothing_can_be_saved(runs, learned, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("mine")
+    monkeypatch.chdir(runs)
+    for out, problem in (
+        (tmp_path / "file", "it is a file; name a folder with --out."),
+        (tmp_path / "file" / "prior", f"{tmp_path / 'file'} cannot be written to; name another"),
+        (".", "saving replaces the folder, and you are in it; name another one with --out."),
+    ):
+        done = invoke("learn", runs, "--out", out)
+        assert done.exit_code == 2 and problem in done.stderr, done.stderr
+    assert not hasattr(learned, "tasks")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("none.csv",), "none.csv cannot be read: no such file or directory; repair that or"),
+        (("no*.csv",), "No file matches no*.csv; check the pattern."),
+        (("runs", "--budget", "soon"), "--budget is 'soon'; give fast, normal, thorough, or a n"),
+        (("runs", "--budget", "0"), "--budget is '0'; give fast, normal, thorough, or a number"),
+        (("runs", "--budget", "nan"), "--budget is 'nan'; give fast, normal, thorough, or a num"),
+        (("runs", "--direction", "up"), "Unknown direction 'up'; give 'maximize' or 'minimize'."),
+        (("runs", "--space", "none.toml"), "The space file none.toml cannot be read: no such f"),
+        (("runs", "--task", "who"), "No file has a column 'who'; name one of those in runs/run0"),
+        (("runs", "--ignore", "z", "--ignore", "y"), "No file has a column 'y'; name one of th"),
+        (("runs", "--value", "score"), "runs/run0.csv has no column 'score' for the value; add"),
+        (("runs/run1.csv",), "Learning a prior needs at least 2 runs with values, received 1"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_nothing_is_written(
+    runs, learned, tmp_path, monkeypatch, arguments, sentence
+):
+    monkeypatch.chdir(tmp_path)
+    done = invoke("learn", *arguments, "--out", "deep/prior")
+    assert done.exit_code == 2 and done.stdout == ""
+    assert done.stderr.startswith(f"Error: {sentence}"), done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not hasattr(learned, "tasks")
+    assert [path.name for path in tmp_path.iterdir()] == ["runs"]
+
+
+def test_a_second_interrupt_does_not_break_the_saving(runs, learned, tmp_path, monkeypatch):
+    save = mp.Prior.save
+
+    def interrupted(prior, folder):
+        os.kill(os.getpid(), signal.SIGINT)
+        return save(prior, folder)
+
+    monkeypatch.setattr(mp.Prior, "save", interrupted)
+    before = signal.getsignal(signal.SIGINT)
+    done = invoke("learn", runs, "--out", tmp_path / "prior")
+    assert done.exit_code == 0, done.stderr
+    assert mp.load(tmp_path / "prior").findings == FINDINGS
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_terminal_sees_a_bar(capsys):
+    progress = SimpleNamespace(stage="Searching", fraction=0.25, trying="[8] settings", best=None)
+    with LearnBar(Console(force_terminal=True, width=100)) as bar:
+        bar(progress)
+        bar._bar.refresh()
+    shown = capsys.readouterr().out
+    assert "25 %" in shown and "[8] settings" in shown and "best" not in shown
+
+
+def test_help_names_the_options():
+    found = invoke("learn", "--help").stdout
+    for option in ("--out", "--space", "--direction", "--value", "--task", "--budget", "--json"):
+        assert option in found
+
+
+@pytest.mark.slow
+def test_from_files_to_a_prior_as_a_process(runs, tmp_path):
+    """Nothing replaced: files in, prior out, and the prior optimises."""
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "metaprior.cli", "learn", str(runs)),
+            *("--out", str(tmp_path / "prior"), "--budget", "fast", "--json"),
+        ],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["findings"]["held_out"]["tasks"] == 6
+    prior = mp.load(tmp_path / "prior")
+    point = mp.Optimizer(prior, seed=0).ask()
+    assert set(point) == {"x", "z"}
