@@ -11,7 +11,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import metaprior as mp
-from metaprior.methods import VanillaGP, known_methods
+from metaprior.methods import Ensemble, FPacohMap, Guarded, VanillaGP, known_methods
 from metaprior.store import PriorFileError, _format
 
 SPACE = mp.Space(x=mp.Real(0.0, 1.0), c=mp.Categorical(["a", "ü"]))
@@ -39,11 +39,13 @@ def names(folder):
 def prior_of(name, tasks):
     """A prior by the method of that name; where training takes time, with numbers made up."""
     method = known_methods()[name]()
-    if not hasattr(method, "learning_rate"):
+    if not hasattr(method, "learning_rate") and not hasattr(method, "base"):
         return mp.learn(tasks, method=method)
     rng = np.random.default_rng(0)
     surrogate = jax.tree.map(
-        lambda leaf: leaf + 0.1 * rng.normal(size=leaf.shape) if eqx.is_array(leaf) else leaf,
+        lambda leaf: (
+            leaf + 0.1 * rng.normal(size=leaf.shape) if eqx.is_inexact_array(leaf) else leaf
+        ),
         method.blank_surrogate(tasks.space.num_columns),
     )
     history = {"fit": rng.normal(size=7)}
@@ -227,6 +229,66 @@ def test_damage_is_named_in_one_sentence(saved, damage):
     text = str(caught.value)
     assert str(saved) in text and "\n" not in text
     assert text.endswith(".") and (";" in text or ":" in text), text
+
+
+NESTED = Guarded(Ensemble(FPacohMap(feature_dim=3, kappa=0.25), members=2), prior_trust=0.9)
+
+
+@pytest.fixture
+def saved_nested(tmp_path):
+    prior = mp.Prior(SPACE, "minimize", NESTED, NESTED.blank_surrogate(SPACE.num_columns))
+    return prior.save(tmp_path / "prior")
+
+
+def test_methods_around_methods_come_back(saved_nested):
+    described = json.loads((saved_nested / "prior.json").read_text())["method"]
+    assert described["name"] == "Guarded" and described["base"]["name"] == "Ensemble"
+    assert described["base"]["base"]["kappa"] == 0.25
+    assert mp.load(saved_nested).method == NESTED
+
+
+def nested(change):
+    """Damage done to the description of the method inside the guard."""
+    return edited(lambda d: d | {"method": d["method"] | {"base": change(d["method"]["base"])}})
+
+
+def wrapped(times):
+    """A method in very many guards."""
+    described = {"name": "VanillaGP"}
+    for _ in range(times):
+        described = {"name": "Guarded", "base": described}
+    return described
+
+
+NESTED_DAMAGES = {
+    "base is text": (nested(lambda b: "Ensemble"), "base of Guarded is 'Ensemble', which is not"),
+    "base is a number": (nested(lambda b: 3), "base of Guarded is 3, which is not a method"),
+    "base is nothing": (nested(lambda b: None), "base of Guarded is None, which is not a method"),
+    "base has no name": (nested(lambda b: {"members": 2}), "which is not a method"),
+    "base is a process": (nested(lambda b: {"process": "GP"}), "which is not a method"),
+    "unknown base": (nested(lambda b: b | {"name": "Oracle"}), "unknown method 'Oracle'"),
+    "not by gradients": (nested(lambda b: b | {"base": {"name": "VanillaGP"}}), "VanillaGP"),
+    "a guard inside": (nested(lambda b: {"name": "Guarded"}), "Guarded"),
+    "members are text": (nested(lambda b: b | {"members": "2"}), "members of Ensemble is '2'"),
+    "no members": (nested(lambda b: b | {"members": 0}), "`members` of Ensemble is 0"),
+    "other members": (nested(lambda b: b | {"members": 3}), "does not fit prior.json"),
+    "magic": (nested(lambda b: b | {"magic": 1}), "magic"),
+    "trust is text": (
+        edited(lambda d: d | {"method": d["method"] | {"prior_trust": "0.9"}}),
+        "prior_trust of Guarded is '0.9', which is not a number",
+    ),
+    "too deep": (nested(lambda b: wrapped(300)), "nested more than 4 deep"),
+}
+
+
+@pytest.mark.parametrize(("damage", "problem"), NESTED_DAMAGES.values(), ids=NESTED_DAMAGES.keys())
+def test_damage_inside_is_named_in_one_sentence(saved_nested, damage, problem):
+    damage(saved_nested)
+    with pytest.raises(PriorFileError) as caught:
+        mp.load(saved_nested)
+    text = str(caught.value)
+    assert str(saved_nested) in text and problem in text, text
+    assert "\n" not in text and text.endswith("."), text
 
 
 def test_arrays_of_another_prior_do_not_pass(saved, tmp_path):

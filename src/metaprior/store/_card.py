@@ -1,22 +1,32 @@
 """The model card: what a person who finds the folder needs to know."""
 
+import dataclasses
+import re
+from typing import Any
+
 from metaprior._prior import Prior
+from metaprior.methods import AbstractMethod
+from metaprior.report._findings import Findings, read_findings
+from metaprior.report._words import MISSING, fixed
 from metaprior.store._settings import settings_of
 
 
 def model_card(prior: Prior) -> str:
-    """Markdown that says what the prior is, what it was learned from, and how to use it."""
+    """Markdown that says what the prior is, how good it is, and how to use it."""
+    findings = read_findings(prior.findings)
     dimensions = "\n".join(
-        f"- `{name}`: {dimension}"
+        f"- {_code(name)}: {_line(dimension)}"
         for name, dimension in zip(prior.space.names, prior.space.dimensions, strict=True)
     )
     settings = "\n".join(
-        f"- `{name}`: {value}" for name, value in settings_of(prior.method).items()
+        f"- {_code(name)}: {value}" for name, value in settings_in_words(prior.method).items()
     )
     learned_from = "\n".join(f"- {name}: {value}" for name, value in prior.trained_on.items())
-    return f"""# A learned prior
-
-A prior over functions that were to be {prior.direction}d, learned by {type(prior.method).__name__}
+    method = method_name(prior.method)
+    parts = [
+        "# A learned prior",
+        f"**{_line(findings.verdict)}**",
+        f"""A prior over functions that were to be {prior.direction}d, learned by {method}
 from past runs. Use it on a new task of the same kind:
 
 ```python
@@ -25,22 +35,93 @@ import metaprior as mp
 opt = mp.Optimizer(mp.load("this-folder"), seed=0)
 x = opt.ask()
 opt.tell(x, 0.0)  # the value you observed
-```
+```""",
+        _held_out(findings),
+        f"## Space\n\n{dimensions}",
+        f"## Learned from\n\n{learned_from}",
+        f"## Method: {method}\n\n{settings}",
+        _listed("Notes", [_line(note) for note in findings.notes]),
+        _listed("When not to use it", limits(prior)),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
 
-## Space
 
-{dimensions}
+def method_name(method: AbstractMethod) -> str:
+    """The class of a method, and of those it is made of: `Guarded(FPacohMap)`."""
+    fields = (getattr(method, field.name) for field in dataclasses.fields(method))
+    inner = [method_name(value) for value in fields if isinstance(value, AbstractMethod)]
+    return type(method).__name__ + (f"({', '.join(inner)})" if inner else "")
 
-## Learned from
 
-{learned_from}
+def settings_in_words(method: AbstractMethod) -> dict[str, Any]:
+    """The settings of a method by name; those of a method inside it by `FPacohMap.kappa`."""
+    return _flat(settings_of(method))
 
-## Method: {type(prior.method).__name__}
 
-{settings}
+def limits(prior: Prior) -> list[str]:
+    """When not to use the prior, in sentences."""
+    said = [
+        "On tasks that are unlike the ones it was learned from: its uncertainty is honest about "
+        "functions like those it has seen, and about no others.",
+        "Over another space, or for values of another kind or in another unit.",
+    ]
+    longest = prior.trained_on.get("longest run")
+    if longest is not None:
+        said.append(
+            f"On runs much longer than those it was learned from (the longest has {longest} "
+            "points), nothing is known about its quality."
+        )
+    return said
 
-## When not to use it
 
-On tasks that are unlike the ones it was learned from, or over another space: its uncertainty is
-honest about functions like those it has seen, and about no others.
-"""
+def _held_out(findings: Findings) -> str:
+    """A table of what was measured, the vanilla GP's numbers beside the prior's."""
+    held_out, replay = findings.held_out, findings.replay
+    rows = []
+    if held_out is not None:
+        learned, vanilla = held_out.learned, held_out.vanilla
+        errors = (learned.calibration_error, vanilla.calibration_error)
+        likelihoods = (learned.log_likelihood, vanilla.log_likelihood)
+        rows.append(("calibration error (0 is perfect)", *(fixed(e, 3) for e in errors)))
+        rows.append(("log-likelihood (higher is better)", *(fixed(v, 2) for v in likelihoods)))
+    if replay is not None and replay.saved_evaluations is not None:
+        saved = fixed(replay.saved_evaluations, 1)
+        if replay.saved_interval is not None:
+            low, high = replay.saved_interval
+            saved += f" (95 % interval {fixed(low, 1)} to {fixed(high, 1)})"
+        rows.append(("evaluations saved", saved, MISSING))
+    if not rows:
+        return ""
+    body = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return f"## On held-out runs\n\n| | this prior | fitted vanilla GP |\n|---|---|---|\n{body}"
+
+
+def _listed(title: str, sentences: list[str]) -> str:
+    listed = "\n".join(f"- {sentence}" for sentence in sentences)
+    return f"## {title}\n\n{listed}" if sentences else ""
+
+
+def _flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in settings.items():
+        if isinstance(value, AbstractMethod):
+            value = {"name": type(value).__name__, **settings_of(value)}
+        if isinstance(value, dict) and "name" in value:
+            inner = {key: of for key, of in value.items() if key != "name"}
+            flat |= _flat(inner, f"{value['name']}.")
+        elif isinstance(value, dict) and set(value) == {"process"}:
+            flat[prefix + name] = value["process"]
+        else:
+            flat[prefix + name] = value
+    return flat
+
+
+def _code(text: str) -> str:
+    """A name in the type of code, whatever characters it has."""
+    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    room = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{room}{_line(text)}{room}{fence}"
+
+
+def _line(text: Any) -> str:
+    return " ".join(str(text).split())

@@ -28,6 +28,8 @@ from metaprior.store._settings import method_of, settings_of
 FORMAT = "metaprior-prior"
 FORMAT_VERSION = 1
 ARRAYS, DESCRIPTION, CARD = "prior.safetensors", "prior.json", "README.md"
+# Written beside them by `metaprior report`; it is about one prior, and goes with it.
+REPORT = "report.html"
 
 
 class PriorFileError(ValueError):
@@ -41,7 +43,7 @@ def save_prior(prior: Prior, folder: str | Path) -> Path:
     if folder.exists() and not folder.is_dir():
         raise PriorFileError(f"Cannot save a prior to {folder}: it is a file; name a folder.")
     held = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-    if held - {ARRAYS, DESCRIPTION, CARD} or (held and DESCRIPTION not in held):
+    if held - {ARRAYS, DESCRIPTION, CARD, REPORT} or (held and DESCRIPTION not in held):
         raise PriorFileError(
             f"Cannot save a prior to {folder}: it holds files that are not a prior's; name an "
             "empty or a new folder."

@@ -1,0 +1,80 @@
+"""HTML from values: whatever is not known to be markup is escaped, so that nothing is forgotten."""
+
+import html
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+# Elements without content.
+VOID = {"meta"}
+
+
+class Html(str):
+    """Markup, which may stand in a page as it is; every other text is escaped on its way there."""
+
+
+def element(tag: str, *children: str, **attributes: str | bool | None) -> Html:
+    """One element: `element("p", "1 < 2", class_="note")`.
+
+    - `attributes`: `class_` is `class` and `aria_label` is `aria-label`; `None` or `False` leaves
+      one out, `True` gives it no value.
+    """
+    written = "".join(
+        f" {name.rstrip('_').replace('_', '-')}"
+        + ("" if value is True else f'="{escaped(str(value))}"')
+        for name, value in attributes.items()
+        if value is not None and value is not False
+    )
+    if tag in VOID:
+        return Html(f"<{tag}{written}>")
+    return Html(f"<{tag}{written}>{joined(children)}</{tag}>")
+
+
+def joined(parts: Iterable[str], between: str = "") -> Html:
+    """Parts one after the other; those that are not markup are escaped."""
+    return Html(between.join(part if isinstance(part, Html) else escaped(part) for part in parts))
+
+
+def escaped(text: str) -> Html:
+    """Any text, harmless inside an element or a quoted attribute."""
+    return Html(html.escape(legible(text), quote=True))
+
+
+def legible(text: str) -> str:
+    """`text` without control characters and halves of characters, which no page can hold."""
+    return "".join(
+        "\N{REPLACEMENT CHARACTER}"
+        if unicodedata.category(c) in ("Cc", "Cs") and c not in "\n\t"
+        else c
+        for c in text
+    )
+
+
+def name(text: str) -> Html:
+    """A name that the user chose: whichever way its script runs, the words around it stay."""
+    return element("bdi", text)
+
+
+def paragraph(*parts: str) -> Html:
+    return element("p", *parts)
+
+
+def table(
+    caption: str, header: Sequence[str], rows: Iterable[Sequence[str]], *, class_: str | None = None
+) -> Html:
+    """A table of which the first cell of each row names it; wide ones scroll, the page does not."""
+    head = element("tr", *(element("th", cell, scope="col") for cell in header))
+    body = (
+        element("tr", element("th", row[0], scope="row"), *(element("td", c) for c in row[1:]))
+        for row in rows
+    )
+    return element(
+        "div",
+        element(
+            "table",
+            element("caption", caption),
+            element("thead", head),
+            element("tbody", *body),
+            class_=class_,
+        ),
+        class_="scroll",
+    )

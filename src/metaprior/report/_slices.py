@@ -1,0 +1,176 @@
+"""Slices through a prediction: mean and 95 % band along one dimension, the others held."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from metaprior._prior import Posterior
+from metaprior.data import Categorical, Integer, Space
+from metaprior.data._dimensions import Dimension
+from metaprior.plots._panels import HALF_WIDTH_95, INK, Belief, draw_belief
+from metaprior.report._drawing import LEARNED, drawn
+from metaprior.report._html import Html
+from metaprior.report._words import cut, number, power_of_ten, value
+
+GRID = 49
+# So many values or choices are drawn one by one, with bars, and have a label each.
+MOST_CHOICES = 8
+MOST_SLICES = 12
+# Of these labels, the longest that fit side by side, and those that fit when they stand.
+LABEL, STANDING_LABEL = 7, 12
+
+
+class Slice(NamedTuple):
+    """A prediction along one dimension: at `values`, which lie at `places` of an axis."""
+
+    name: str
+    dimension: Dimension
+    values: list[Any]
+    places: Float[np.ndarray, " k"]
+    mean: Float[np.ndarray, " k"]
+    std: Float[np.ndarray, " k"]
+
+    @property
+    def influence(self) -> float:
+        """How far the mean moves along the dimension."""
+        return float(np.ptp(self.mean))
+
+    @property
+    def is_discrete(self) -> bool:
+        return _is_discrete(self.dimension)
+
+
+def middle_of(space: Space) -> dict[str, Any]:
+    """The point in the middle of all dimensions; of a categorical one, its first choice."""
+    return {
+        name: dimension.choices[0]
+        if isinstance(dimension, Categorical)
+        else dimension.decode(np.full((1, 1), 0.5))[0]
+        for name, dimension in zip(space.names, space.dimensions, strict=True)
+    }
+
+
+def slices_through(
+    posterior: Posterior, point: Mapping[str, Any], names: Sequence[str]
+) -> list[Slice]:
+    """What is predicted of an observation along each of the named dimensions, through `point`."""
+    space = posterior.prior.space
+    dimensions = dict(zip(space.names, space.dimensions, strict=True))
+    values = {name: _values_along(dimensions[name]) for name in names}
+    points = [{**point, name: value} for name in names for value in values[name]]
+    mean, std = posterior.predict(points)
+    slices, start = [], 0
+    for name in names:
+        stop = start + len(values[name])
+        places = places_of(dimensions[name], values[name])
+        part = (mean[start:stop], std[start:stop])
+        slices.append(Slice(name, dimensions[name], values[name], places, *part))
+        start = stop
+    return slices
+
+
+def places_of(dimension: Dimension, values: Sequence[Any]) -> Float[np.ndarray, " k"]:
+    """Where values lie on the axis of their dimension; not-a-number for choices without a place."""
+    if isinstance(dimension, Categorical):
+        place = {choice: float(i) for i, choice in enumerate(dimension.choices[:MOST_CHOICES])}
+        return np.array([place.get(value, np.nan) for value in values], float)
+    numbers = np.array(values, float)
+    return np.log10(numbers) if dimension.log and not _is_discrete(dimension) else numbers
+
+
+def drawn_slice(
+    slice_: Slice, limits: tuple[float, float], *, ident: str, height: int = 190
+) -> Html:
+    """One slice as a figure."""
+    lowest, highest = int(np.argmin(slice_.mean)), int(np.argmax(slice_.mean))
+    ends = (
+        f"{number(float(slice_.mean[i]))} at {value(slice_.values[i])}" for i in (lowest, highest)
+    )
+    label = f"Prior along {slice_.name}: mean between {' and '.join(ends)}."
+    return drawn(partial(draw_slice, slice_, limits), ident=ident, label=label, height=height)
+
+
+def draw_slice(slice_: Slice, limits: tuple[float, float], ax: Any) -> None:
+    """Mean and band: a line along numbers, points with bars where there are few values."""
+    if slice_.is_discrete:
+        ax.errorbar(
+            slice_.places,
+            slice_.mean,
+            yerr=HALF_WIDTH_95 * slice_.std,
+            fmt="o",
+            color=LEARNED,
+            markersize=6,
+            linewidth=2.2,
+            capsize=4,
+        )
+        room = 0.5 if len(slice_.places) > 1 else 1.0
+        ax.set_xlim(slice_.places[0] - room, slice_.places[-1] + room)
+    else:
+        nothing = np.zeros(0)
+        belief = Belief(slice_.places, slice_.mean, slice_.std, None, nothing, nothing)
+        draw_belief(ax, belief, LEARNED)
+    _label_places(slice_, ax)
+    ax.set_ylim(*limits)
+    ax.locator_params(axis="y", nbins=4)
+
+
+def limits_of(slices: Sequence[Slice], values: Sequence[float] = ()) -> tuple[float, float]:
+    """A range that holds the bands of all slices, and `values`, with a little room."""
+    low = min([*(float(np.min(s.mean - HALF_WIDTH_95 * s.std)) for s in slices), *values])
+    high = max([*(float(np.max(s.mean + HALF_WIDTH_95 * s.std)) for s in slices), *values])
+    room = 0.05 * (high - low) or 1.0
+    return low - room, high + room
+
+
+def _is_discrete(dimension: Dimension) -> bool:
+    if isinstance(dimension, Integer):
+        return dimension.high - dimension.low < MOST_CHOICES
+    return isinstance(dimension, Categorical)
+
+
+def _values_along(dimension: Dimension) -> list[Any]:
+    if isinstance(dimension, Categorical):
+        return list(dimension.choices[:MOST_CHOICES])
+    if _is_discrete(dimension):
+        return list(range(int(dimension.low), int(dimension.high) + 1))
+    values = dimension.decode(np.linspace(0.0, 1.0, GRID)[:, None])
+    return sorted(set(values))  # neighbouring places may be the same integer
+
+
+def _label_places(slice_: Slice, ax: Any) -> None:
+    dimension = slice_.dimension
+    if slice_.is_discrete:
+        labels = [str(value) for value in slice_.values]
+        standing = max(map(len, labels)) > LABEL or len(labels) > 6
+        limit = STANDING_LABEL if standing and isinstance(dimension, Categorical) else LABEL
+        ax.set_xticks(slice_.places, [cut(label, limit) for label in labels])
+        if standing and isinstance(dimension, Categorical):
+            ax.tick_params(axis="x", rotation=35)
+            for tick in ax.get_xticklabels():
+                tick.set(ha="right", rotation_mode="anchor")
+    elif not isinstance(dimension, Categorical) and dimension.log:
+        ticks = _log_ticks(float(slice_.places[0]), float(slice_.places[-1]))
+        ax.set_xticks([place for place, _ in ticks], [label for _, label in ticks])
+    else:
+        ax.locator_params(axis="x", nbins=5)
+    ax.tick_params(colors=INK)
+
+
+def _log_ticks(low: float, high: float) -> list[tuple[float, str]]:
+    """Places (base-10 logarithms) and labels of at most five or six ticks."""
+    decades = range(int(np.ceil(low - 1e-9)), int(np.floor(high + 1e-9)) + 1)
+    if len(decades) >= 3:
+        every = -(-len(decades) // 5)
+        return [(float(e), power_of_ten(e)) for e in decades[::every]]
+    steps = [
+        (float(np.log10(digit)) + e, number(digit * 10.0**e, 1))
+        for e in range(int(np.floor(low)), int(np.ceil(high)) + 1)
+        for digit in (1, 2, 5)
+    ]
+    inside = [step for step in steps if low - 1e-9 <= step[0] <= high + 1e-9]
+    if len(inside) >= 2:
+        return inside[:: -(-len(inside) // 5)]
+    return [(place, number(10.0**place)) for place in (low, high)]

@@ -1,0 +1,57 @@
+"""Writing a report: one file, all or nothing, and never over somebody's work."""
+
+import importlib.util
+import os
+import tempfile
+from pathlib import Path
+
+from metaprior._prior import Prior
+
+GENERATOR = "metaprior"
+_MARK = f'<meta name="generator" content="{GENERATOR}'
+
+
+def write_report(prior: Prior, path: str | Path) -> Path:
+    """Write what is known about `prior` to `path` as one HTML page; an earlier report is replaced.
+
+    The page needs no network and no scripts. Drawing it needs matplotlib: the extra `plots`.
+    """
+    path = Path(path)
+    if importlib.util.find_spec("matplotlib") is None:
+        raise ValueError(
+            "A report is drawn with matplotlib, which is not installed; install it with "
+            "`pip install 'metaprior[plots]'`."
+        )
+    _require_free(path)
+    # Imported here: matplotlib takes longer to load than most commands take to run.
+    from metaprior import __version__
+    from metaprior.report._page import page
+
+    text = page(prior, f"{GENERATOR} {__version__}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, unfinished = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(unfinished, 0o644)
+        os.replace(unfinished, path)
+    except BaseException:
+        os.unlink(unfinished)
+        raise
+    return path
+
+
+def _require_free(path: Path) -> None:
+    """A path that is free, or holds a report."""
+    if path.is_dir():
+        raise ValueError(
+            f"Cannot write the report to {path}: it is a folder; name a file, such as "
+            f"{path / 'report.html'}."
+        )
+    if path.exists():
+        with path.open("rb") as file:
+            if _MARK.encode() not in file.read(1000):
+                raise ValueError(
+                    f"Cannot write the report to {path}: a file that is no report is there; name "
+                    "another, or remove it."
+                )

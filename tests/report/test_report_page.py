@@ -1,0 +1,295 @@
+"""The page: complete, well formed, self-contained, small, and safe whatever the names are."""
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import metaprior as mp
+from metaprior.report import write_report
+from metaprior.report._findings import INTERRUPTED, NOT_MEASURED
+from tests.report.made_up import LINE, SPACE, findings_for, make_runs
+
+SECTIONS = [
+    "trained-on",
+    "held-out",
+    "replay",
+    "prior",
+    "posteriors",
+    "past-runs",
+    "settings",
+    "notes",
+]
+VOID = {"meta"}
+MOST_BYTES = 2_000_000
+
+
+class Reader(HTMLParser):
+    """Tags that are opened and closed in order, what they carry, and the text between them."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.open, self.tags, self.attributes, self.words = [], [], [], []
+        self.feed(text)
+        self.close()
+        assert not self.open, f"never closed: {self.open}"
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open[-1] == tag, f"</{tag}> closes {self.open[-1:]}"
+        self.open.pop()
+
+    def handle_data(self, data):
+        if not {"style", "title"} & set(self.open):
+            self.words.append(data)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.words).split())
+
+    def all(self, name):
+        return [value for attribute, value in self.attributes if attribute == name]
+
+
+def read(path):
+    return Reader(path.read_text(encoding="utf-8"))
+
+
+def sections_of(path):
+    return re.findall(r'<section id="([^"]+)"', path.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def path(prior, tmp_path_factory):
+    return write_report(prior, tmp_path_factory.mktemp("full") / "deep" / "report.html")
+
+
+def test_everything_is_there_in_order(path):
+    assert sections_of(path) == SECTIONS
+    page = read(path)
+    for words in (
+        "This prior is calibrated and saves about 7 evaluations.",
+        "7.3 95 % interval 4.1 to 10.2",
+        "0.041 vanilla GP: 0.173",
+        "1.23 vanilla GP: −0.42",
+        "observations: 120",
+        "learning_rate real, log 0.0001 to 0.1",
+        "8 runs were held out in 4 folds",
+        "after 5 points, along learning_rate",
+        "1 run does not fit the others",
+        "4 outlier 15 0.90 0.24",
+        "32 settings were tried on held-out runs in 31 s (budget: normal).",
+        "An ensemble of 3.",
+        "One run does not agree with the others.",
+        "When not to use it",
+    ):
+        assert words in page.text, words
+    # Three of held-out runs, the replay, a slice for each dimension, two posteriors.
+    assert page.tags.count("svg") == page.tags.count("figure") == 3 + 1 + 5 + 2
+    assert page.tags.count("h1") == 1 and page.tags.count("title") == 1
+
+
+def test_nothing_is_fetched_and_nothing_runs(path):
+    text, page = path.read_text(encoding="utf-8"), read(path)
+    assert "//" not in text and "@import" not in text
+    assert not {"script", "link", "img", "iframe", "object", "image"} & set(page.tags)
+    assert not [name for name, _ in page.attributes if name.startswith("on") or name == "src"]
+    assert all(value.startswith("#") for value in page.all("href"))
+    assert all(url.startswith("#") for url in re.findall(r"url\(([^)]*)\)", text))
+    assert len(text.encode()) < MOST_BYTES
+
+
+def test_ids_are_unique_and_every_reference_is_found(path):
+    text, page = path.read_text(encoding="utf-8"), read(path)
+    ids = page.all("id")
+    assert len(ids) == len(set(ids))
+    referred = re.findall(r'(?:url\(|href=")#([^)"]+)', text) + page.all("aria-labelledby")
+    assert referred and set(referred) <= set(ids)
+
+
+def test_figures_say_what_they_show_and_keep_their_text(path):
+    text = path.read_text(encoding="utf-8")
+    drawings = re.findall(r"<svg.*?</svg>", text, flags=re.DOTALL)
+    for drawing in drawings:
+        assert re.search(r'role="img" aria-label="[^"]{20,}"', drawing), drawing[:200]
+        assert "<text" in drawing and "font-family" not in drawing
+        # Colours are the page's, for light, dark and paper.
+        assert "var(--" in drawing and not re.search(r"#(222222|0072b2|d55e00)", drawing.lower())
+    # The right end of the curve of errors: 0.05 + 0.35 exp(-3.5).
+    assert "learned prior: 0.0606 at 15;" in text
+
+
+def test_a_prior_without_findings(bare_prior, tmp_path):
+    path = write_report(bare_prior, tmp_path / "report.html")
+    page = read(path)
+    assert sections_of(path) == ["trained-on", "prior", "settings", "notes"]
+    assert NOT_MEASURED in page.text and "kappa 0.05" in page.text
+    assert "Learned by FPacohMap." in page.text and "outlier" not in page.text
+
+
+@pytest.fixture(scope="module")
+def line_prior():
+    """Of one variable, drawn in no time."""
+    tasks = mp.Tasks.from_runs(make_runs(LINE, 3, 6), space=LINE)
+    return mp.learn(tasks, method=mp.methods.VanillaGP())
+
+
+def test_the_same_prior_gives_the_same_page(line_prior, tmp_path):
+    prior = replace(line_prior, findings=findings_for(make_runs(LINE, 3, 6)))
+    paths = [write_report(prior, tmp_path / f"{i}.html") for i in range(2)]
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    assert sections_of(paths[0]) == SECTIONS
+
+
+def partial_findings():
+    full = findings_for(make_runs(LINE, 3, 6))
+    yield from ({name: part} for name, part in full.items())
+    yield {"held_out": {"learned": {"calibration_error": 0.1}}}
+    yield {"held_out": {"levels": [0.5], "learned": {"coverage": [0.4]}, "vanilla": {}}}
+    yield {"replay": {"steps": [1, 2], "learned": [0.5, float("nan")], "saved_interval": [1, None]}}
+    yield {"tasks": [{}], "examples": [{"points": [], "values": []}], "chosen": {}}
+    yield {"held_out": None, "replay": {}, "tasks": [], "notes": None}
+
+
+@pytest.mark.parametrize("findings", list(partial_findings()), ids="-".join)
+def test_any_part_may_be_absent(line_prior, tmp_path, findings):
+    path = write_report(replace(line_prior, findings=findings), tmp_path / "report.html")
+    assert {"trained-on", "prior", "settings", "notes"} <= set(sections_of(path))
+    assert "nan" not in read(path).text.lower().split()
+
+
+def test_an_interrupted_learning_says_so(line_prior, tmp_path):
+    path = write_report(replace(line_prior, findings={"interrupted": True}), tmp_path / "r.html")
+    assert INTERRUPTED in read(path).text
+
+
+@pytest.mark.parametrize(
+    ("findings", "words"),
+    [
+        ({"held_out": 3}, "'held_out' is 3 where named values"),
+        ({"notes": "text"}, "'notes' is 'text' where a list"),
+        ({"tasks": [7]}, "'tasks' is 7 where named values"),
+        ({"tried": "many"}, "'tried' is 'many' where a number"),
+        ({"replay": {"steps": [1, 2], "learned": [1]}}, r"'replay.learned' is \[1\] where"),
+        ({"examples": [{"points": [{}], "values": []}]}, "'examples.values' is .* a list of 1"),
+    ],
+)
+def test_damaged_findings_are_named_and_nothing_is_written(line_prior, tmp_path, findings, words):
+    with pytest.raises(ValueError, match=f"^The findings of the prior are damaged: {words}"):
+        write_report(replace(line_prior, findings=findings), tmp_path / "report.html")
+    assert not list(tmp_path.iterdir())
+
+
+HOSTILE = {
+    "<script>alert(1)</script>&\"'": mp.Real(0.0, 1.0),
+    "x" * 60: mp.Real(1e-3, 1e7, log=True),
+    "學習率 $\\frac{a}$ \x00\ud800": mp.Real(1e5, 1e6),
+    "مرحبا": mp.Categorical(
+        ["</text><script>", ' id="coverage"', "$x$", "日本", True, 3.5, *"abcdef"]
+    ),
+    "few": mp.Integer(1, 3, log=True),
+    "many": mp.Integer(0, 10**6),
+    "narrow": mp.Real(1.1, 1.9, log=True),
+    **{f"dimension {i}": mp.Real(0.0, 1.0) for i in range(23)},
+}
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    space = mp.Space(**HOSTILE)
+    runs = make_runs(space, 3, 6)
+    tasks = mp.Tasks.from_runs(runs, space=space, direction="minimize")
+    findings = findings_for(runs)
+    findings["verdict"] = "<b>expect</b> no gain"
+    findings["notes"] = ["<img src=x onerror=alert(1)>"]
+    findings["held_out"]["vanilla"]["log_likelihood_by_context"] = [-900.0, -20.0, 0, 0, 0, None]
+    findings["tasks"] = [
+        {"task": f"<i>{i}</i>" + "y" * 99, "points": 6, "outlier": i in (700, 900)}
+        for i in range(1000)
+    ]
+    prior = mp.learn(tasks, method=mp.methods.VanillaGP())
+    return write_report(replace(prior, findings=findings), tmp_path_factory.mktemp("h") / "r.html")
+
+
+def test_names_are_text_whatever_they_hold(hostile):
+    page = read(hostile)
+    assert not {"script", "img", "b", "i"} & set(page.tags)
+    for words in ("<script>alert(1)</script>&\"'", "<b>expect</b> no gain", "onerror=alert(1)"):
+        assert words in page.text
+    # A choice that looks like an attribute, cut to fit below the axis, is still what it was.
+    assert any(word.strip() == 'id="coverag…' for word in page.words)
+    assert "\ufffd\ufffd" in page.text and "日本" in page.text and "$x$" in page.text
+
+
+def test_many_dimensions_choices_and_runs_are_cut_and_counted(hostile):
+    page = read(hostile)
+    assert "12 of 30 dimensions" in page.text
+    assert page.tags.count("svg") == 3 + 1 + 12 + 2
+    assert "The first 8 of 12 choices." in page.text
+    assert "What lies far below is cut off." in page.text
+    assert "2 runs do not fit the others and are marked" in page.text
+    assert "950 more runs are not listed." in page.text
+    names = [word for word in page.words if word.startswith("<i>")]
+    assert [word.split("<")[1] for word in names[:3]] == ["i>700", "i>900", "i>0"]
+    assert len(names) == 50 and max(map(len, names)) == 41
+    assert len(hostile.read_bytes()) < MOST_BYTES
+
+
+def test_slices_are_those_of_the_prior_most_influential_first(bare_prior):
+    from metaprior.report._slices import middle_of, slices_through
+
+    middle = middle_of(SPACE)
+    assert middle["activation"] == "relu" and middle["momentum"] == pytest.approx(0.495)
+    slices = slices_through(bare_prior.condition([], []), middle, SPACE.names)
+    along = {each.name: each for each in slices}
+    assert along["depth"].values == [1, 2, 3, 4, 5, 6]
+    lr = along["learning_rate"]
+    np.testing.assert_allclose(lr.places[[0, -1]], [-4.0, -1.0])
+    for i in (0, 20, len(lr.values) - 1):
+        mean, std = bare_prior.condition([], []).predict(
+            [{**middle, "learning_rate": lr.values[i]}]
+        )
+        assert (lr.mean[i], lr.std[i]) == pytest.approx((mean[0], std[0]), rel=1e-9)
+    assert lr.influence == pytest.approx(lr.mean.max() - lr.mean.min())
+
+
+def test_an_earlier_report_is_replaced_and_nothing_else(line_prior, tmp_path):
+    path = tmp_path / "report.html"
+    write_report(line_prior, path)
+    path.write_text(path.read_text() + "<!-- old -->")
+    write_report(line_prior, path)
+    assert "<!-- old -->" not in path.read_text() and [path] == list(tmp_path.iterdir())
+    for content in ("", "<html>my thesis</html>"):
+        path.write_text(content)
+        with pytest.raises(ValueError, match="a file that is no report is there; name another"):
+            write_report(line_prior, path)
+        assert path.read_text() == content
+    with pytest.raises(ValueError, match="it is a folder; name a file"):
+        write_report(line_prior, tmp_path)
+
+
+def test_a_failed_write_leaves_what_was_there(line_prior, tmp_path, monkeypatch):
+    def disk_full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.replace", disk_full)
+    with pytest.raises(OSError, match="No space left"):
+        write_report(line_prior, tmp_path / "report.html")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_missing_matplotlib_is_named(line_prior, tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ValueError, match=r"pip install 'metaprior\[plots\]'"):
+        write_report(line_prior, tmp_path / "report.html")
