@@ -5,6 +5,7 @@
     python -m benchmarks.transfer --first-seed 1 --seeds 1 --records one.json
     python -m benchmarks.transfer --show one.json two.json # the tables of records made before
     python -m benchmarks.transfer --line-up framework      # F-PACOH by every route, two families
+    python -m benchmarks.transfer --line-up learn          # `learn` as it is, tables included
 
 For every family and seed: histories of n tasks and T points are collected by vanilla GP-UCB (the
 paper's table of n and T), every method is trained on them with its defaults, and then optimises the
@@ -22,6 +23,8 @@ is computed for each task, as in the paper, and for all tasks of a seed together
 import argparse
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,6 +35,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from metaprior import Prior, learn
 from metaprior.bo import (
     InitialDesign,
     RandomSearch,
@@ -39,7 +43,9 @@ from metaprior.bo import (
     SurrogatePolicy,
     UpperConfidenceBound,
 )
+from metaprior.data import Tasks
 from metaprior.environments import Branin, Camelback, Family, Hartmann6, Mixture1d
+from metaprior.environments import Table as LookUpTable
 from metaprior.methods import (
     ABLR,
     AbstractMethod,
@@ -62,11 +68,14 @@ from metaprior.studies import (
     values_at_predicted_best,
 )
 
-FAMILIES = {family.name: family for family in (Mixture1d(), Branin(), Camelback(), Hartmann6())}
+SIMULATED = (Mixture1d(), Branin(), Camelback(), Hartmann6())
+TABLES = tuple(LookUpTable(name) for name in ("glmnet", "rpart", "xgboost"))
+FAMILIES = {family.name: family for family in (*SIMULATED, *TABLES)}
 LENGTHSCALES = (0.1, 0.2, 0.4, 0.8, 1.6)
 CONTEXTS = (1, 4, 8, 16)
 NUM_INITIAL = 5
-STEPS = (1, 5, 10, 20, 50)
+STEPS = (1, 3, 5, 10, 20, 50)
+LEARN = "learn"
 OURS, PLAIN = "F-PACOH-MAP", "F-PACOH-MAP, plain UCB"
 FITTED, RANDOM = "fitted GP", "random search"
 PAPER = {
@@ -110,6 +119,37 @@ def framework(family: Family) -> dict[str, AbstractMethod]:
     }
 
 
+@dataclass(frozen=True)
+class Chosen(AbstractMethod):
+    """What `learn` makes of past runs when it is told nothing; with or without the guard."""
+
+    guarded: bool = True
+
+    def meta_train(self, tasks, *, key, on_progress=None):
+        surrogate = learned_from(tasks).surrogate
+        return surrogate if self.guarded else surrogate.learned
+
+    def blank_surrogate(self, num_columns):
+        raise NotImplementedError("A benchmark saves no priors.")
+
+
+@lru_cache(maxsize=1)
+def learned_from(tasks: Tasks) -> Prior:
+    """Learning takes a minute, and two rows need it."""
+    return learn(tasks)
+
+
+def without_tuning(family: Family) -> dict[str, AbstractMethod]:
+    """`learn` beside the default configuration of F-PACOH and what needs no past."""
+    return {
+        LEARN: Chosen(),
+        "learn, without its guard": Chosen(guarded=False),
+        OURS: FPacohMap(),
+        **{f"vanilla GP {value}": VanillaGP(lengthscale=value) for value in LENGTHSCALES},
+        FITTED: FittedGP(),
+    }
+
+
 class LineUp(NamedTuple):
     """Methods to be raced, by the names of their rows, the families they are raced on, and how
     many queries they get."""
@@ -120,8 +160,9 @@ class LineUp(NamedTuple):
 
 
 LINE_UPS = {
-    "paper": LineUp(lambda family: PAPER, tuple(FAMILIES), 50),
+    "paper": LineUp(lambda family: PAPER, tuple(f.name for f in SIMULATED), 50),
     "framework": LineUp(framework, ("mixture1d", "branin"), 20),
+    "learn": LineUp(without_tuning, tuple(FAMILIES), 50),
 }
 METRICS = (
     "inference regret at 20",
@@ -228,9 +269,9 @@ def markdown(family: str, results: dict) -> str:
 
 
 def verdict(results: dict) -> list[float]:
-    """F-PACOH against the best GP without a past, the best of each column chosen in hindsight."""
+    """Ours against the best GP without a past, the best of each column chosen in hindsight."""
     rivals = [r for name, r in results.items() if name.startswith("vanilla") or name == FITTED]
-    ours = results[OURS]
+    ours = results[LEARN if LEARN in results else OURS]
     row = [ours["regret"][:, 19].mean(), min(r["regret"][:, 19].mean() for r in rivals)]
     row.append(row[1] / row[0])
     for metric in ("calibration error", "pooled calibration error"):
@@ -241,17 +282,19 @@ def verdict(results: dict) -> list[float]:
 def show(everything: dict[str, dict], console: Console) -> None:
     for family, results in everything.items():
         console.print(table(family, results))
-    everything = {name: results for name, results in everything.items() if OURS in results}
+    everything = {
+        name: results for name, results in everything.items() if {OURS, FITTED} <= results.keys()
+    }
     summary = Table(
         "family",
-        "F-PACOH t=20",
+        "ours t=20",
         "best vanilla t=20",
         "ratio (target 5)",
         "calibration error",
         "best vanilla",
         "pooled",
         "best vanilla",
-        title="F-PACOH-MAP against the best vanilla GP of each column",
+        title="Ours against the best vanilla GP of each column",
     )
     for family, results in everything.items():
         summary.add_row(family, *(f"{value:.3g}" for value in verdict(results)))

@@ -16,6 +16,7 @@ from metaprior.data import Integer as Integer
 from metaprior.data import Real as Real
 from metaprior.data import Space as Space
 from metaprior.data import Tasks as Tasks
+from metaprior.learning import LearnProgress as LearnProgress
 from metaprior.store import PriorFileError as PriorFileError
 from metaprior.store import load as load
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 # Whoever loads a prior and asks it for the next point needs none of these: imported on first use.
-_LAZY_MODULES = ("environments", "metrics", "studies")
+_LAZY_MODULES = ("environments", "metrics", "studies", "tables")
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,11 @@
+"""Learning without tuning: candidates race on held-out runs, the winner learns from all of them."""
+
+from metaprior.learning._budget import Budget as Budget
+from metaprior.learning._budget import budget_named as budget_named
+from metaprior.learning._findings import findings_of as findings_of
+from metaprior.learning._progress import LearnProgress as LearnProgress
+from metaprior.learning._progress import OnLearnProgress as OnLearnProgress
+from metaprior.learning._progress import Watch as Watch
+from metaprior.learning._progress import listening as listening
+from metaprior.learning._select import Selection as Selection
+from metaprior.learning._select import select as select

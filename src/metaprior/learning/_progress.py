@@ -1,0 +1,66 @@
+"""What `learn` tells while it works, and how it is told to stop."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import NamedTuple
+
+
+class LearnProgress(NamedTuple):
+    """Where the learning stands.
+
+    - `stage`: what is being done, in words; `trying`: with what.
+    - `fraction`: of the whole, from 0 to 1.
+    - `best`: the best held-out score so far.
+    """
+
+    stage: str
+    fraction: float
+    trying: str
+    best: float | None
+
+
+OnLearnProgress = Callable[[LearnProgress], None]
+
+
+class Watch:
+    """Whether there is still time, and whether somebody pressed Ctrl-C."""
+
+    def __init__(self, seconds: float | None):
+        self._start = time.monotonic()
+        self._seconds = seconds
+        self.interrupted = False
+
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self._start
+
+    def share(self, fraction: float) -> bool:
+        """Whether work that should end after this fraction of the time must end now."""
+        late = self._seconds is not None and self.elapsed > fraction * self._seconds
+        return late or self.interrupted
+
+
+@contextmanager
+def listening(watch: Watch) -> Iterator[None]:
+    """While inside, Ctrl-C asks the work to end with the best there is; a second one ends it.
+
+    An exception would not do: raised while compiled code calls back, it may be swallowed.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def note(signum: int, frame: FrameType | None) -> None:
+        watch.interrupted = True
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,114 @@
+"""A race of configurations: all train side by side, and on the way the worse half stops.
+
+Every configuration trains once for each fold. How long to train is part of the choice: each is
+scored at many numbers of steps, and the best of all (configuration, steps) wins.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from metaprior.data import Tasks
+from metaprior.learning._batch import Batch, Entry
+from metaprior.learning._budget import Budget
+from metaprior.learning._exam import Exam, Fold
+from metaprior.learning._progress import Watch
+from metaprior.learning._score import part, score
+from metaprior.meta._batch import entry as entry_of
+from metaprior.methods import AbstractSurrogate, FPacohMap
+
+# The race has this share of the time, if time is limited.
+SHARE = 0.55
+
+
+class Standing(NamedTuple):
+    """One configuration after so many steps."""
+
+    method: FPacohMap
+    steps: int
+    score: float
+
+
+class Race(NamedTuple):
+    """All standings, and a surrogate of the leader as it is now, which knows all folds but one."""
+
+    standings: list[Standing]
+    places: int
+    leader: AbstractSurrogate
+
+    @property
+    def best(self) -> Standing:
+        return max(self.standings, key=lambda standing: standing.score)
+
+
+def run_race(
+    methods: Sequence[FPacohMap],
+    tasks: Tasks,
+    folds: Sequence[Fold],
+    exam: Exam,
+    budget: Budget,
+    *,
+    seed: int,
+    watch: Watch,
+    report: Callable[[float, str, float | None], None],
+) -> Race:
+    """Race configurations of one shape; `report` is told the fraction done, who, and the best."""
+    num_folds = len(folds)
+    entries = [Entry(method, fold, 0) for method in methods for fold in range(num_folds)]
+    places = max(len(entries), budget.members * (num_folds + 1))
+    batch = Batch(entries, tasks, folds, places=places, seed=seed)
+    y_std = float(np.std(tasks.y[tasks.mask])) or 1.0
+    going_on = np.ones(len(methods), bool)
+    standings: list[Standing] = []
+    latest = np.zeros(len(methods))
+    total = sum(_cost(budget, i) for i in range(len(budget.checkpoints)))
+    done = 0.0
+    for i, steps in enumerate(budget.checkpoints):
+        best = max((standing.score for standing in standings), default=None)
+        report(done / total, f"{going_on.sum()} configurations, {steps} steps", best)
+        batch.train(steps, np.repeat(going_on, num_folds), watch)
+        if batch.steps < steps:
+            break
+        answers = batch.answers(exam, np.repeat(going_on, num_folds))
+        latest = np.array(
+            [
+                score(part(answers, slice(j * num_folds, (j + 1) * num_folds)), y_std)
+                if going_on[j]
+                else -np.inf
+                for j in range(len(methods))
+            ]
+        )
+        standings += [
+            Standing(method, steps, float(found))
+            for method, found, is_on in zip(methods, latest, going_on, strict=True)
+            if is_on
+        ]
+        done += _cost(budget, i)
+        if watch.share(SHARE):
+            break
+        if steps in budget.rungs:
+            going_on = survivors(latest, going_on)
+        if not going_on.any():
+            break
+    leader = int(np.argmax(latest)) * num_folds
+    return Race(standings, places, entry_of(batch.surrogates(), leader))
+
+
+def survivors(
+    scores: Float[np.ndarray, " methods"], going_on: Bool[np.ndarray, " methods"]
+) -> Bool[np.ndarray, " methods"]:
+    """The better half of those that go on; none that diverged."""
+    keep = -(-int(going_on.sum()) // 2)
+    ranked = np.argsort(np.where(going_on, -scores, np.inf), kind="stable")
+    chosen = np.zeros(len(scores), bool)
+    chosen[ranked[:keep]] = True
+    return chosen & going_on & np.isfinite(scores)
+
+
+def _cost(budget: Budget, i: int) -> float:
+    """Steps of all configurations together until checkpoint `i`, from the one before it."""
+    before = budget.checkpoints[i - 1] if i else 0
+    halvings = sum(rung <= before for rung in budget.rungs)
+    return (budget.checkpoints[i] - before) / 2.0**halvings
