@@ -1,0 +1,122 @@
+"""The tables of the page."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.results._statistics import Better, Comparison, DataFrame, estimate, rank, score
+from metaprior.plots._looks import in_order, key_of, looks_of, title_of
+from metaprior.plots._published import Published
+from metaprior.plots._tables import MISSING, Bold, Cell, Estimate, plain
+
+PARTIAL = ("RankWeightedGP",)
+PARTIAL_MARK = " (5 seeds)"
+
+
+def markdown(header: list[str], rows: list[list[Cell]]) -> str:
+    """A table in Markdown: names to the left, numbers to the right."""
+    marks = [":--", *(["--:"] * (len(header) - 1))]
+    lines = [header, marks, *([_text(cell) for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def label_of(method: str) -> str:
+    """What a method is called, with a mark where it has fewer seeds."""
+    return looks_of([method])[method].label + (PARTIAL_MARK if method in PARTIAL else "")
+
+
+def by_method(columns: Mapping[str, DataFrame], better: Better) -> str:
+    """A row for each method, a column for each of `columns`, which hold samples of one environment.
+
+    The best mean and all that cannot be told from it are bold.
+    """
+    cells = {heading: _column(samples, better) for heading, samples in columns.items()}
+    methods = looks_of(name for column in cells.values() for name in column)
+    rows: list[list[Cell]] = [
+        [label_of(name), *(column.get(name, MISSING) for column in cells.values())]
+        for name in methods
+    ]
+    return markdown(["", *cells], rows)
+
+
+def by_environment(samples: DataFrame, better: Better) -> str:
+    """A row for each method, a column for each environment."""
+    return by_method(environments_of(samples), better)
+
+
+def beside_the_paper(samples: DataFrame, published: Published, better: Better) -> str:
+    """Our row of each method and below it the one that the paper prints."""
+    groups = environments_of(samples)
+    ours = {title: _column(group, better) for title, group in groups.items()}
+    rows: list[list[Cell]] = []
+    for name in looks_of(samples["method"]):
+        rows.append([label_of(name), *(column[name] for column in ours.values())])
+        printed = published[key_of(name)]
+        names = in_order(samples["environment"])
+        numbers = [f"*{mean:.3f} ± {spread:.3f}*" for mean, spread in (printed[n] for n in names)]
+        rows.append([f"*{label_of(name)}, paper*", *numbers])
+    return markdown(["", *groups], rows)
+
+
+def environments_of(samples: DataFrame) -> dict[str, DataFrame]:
+    """The samples of each environment under its title, in the order of the paper."""
+    groups = dict(iter(samples.groupby("environment")))
+    return {title_of(name): groups[name] for name in in_order(groups)}
+
+
+def verdicts(moments: Mapping[str, Mapping[str, Mapping[str, Comparison]]]) -> str:
+    """By moment, method and environment, and how often each verdict came."""
+    names = in_order(
+        environment
+        for methods in moments.values()
+        for found in methods.values()
+        for environment in found
+    )
+    rows: list[list[Cell]] = []
+    for moment, methods in moments.items():
+        for name in looks_of(methods):
+            found = methods[name]
+            said = [found[each].verdict if each in found else MISSING for each in names]
+            counts = " / ".join(map(str, score(dict(found))))
+            rows.append([f"{label_of(name)}, {moment}", *said, counts])
+    header = ["against", *(title_of(name) for name in names), "wins / ties / losses"]
+    return markdown(header, rows)
+
+
+def configurations(folder: Path) -> str:
+    """One table for each method: what was chosen on each environment, and its validation scores."""
+    found = [json.loads(path.read_text()) for path in sorted(folder.glob("*/*.json"))]
+    parts = []
+    for method in looks_of(each["method"] for each in found):
+        some = {each["environment"]: each for each in found if each["method"] == method}
+        searched = list(next(iter(some.values()))["searched"]["ranges"])
+        rows: list[list[Cell]] = [
+            [title_of(name), *_chosen(some[name], searched)] for name in in_order(some)
+        ]
+        header = ["", *searched, "tried", "simple regret", "inference regret"]
+        parts.append(f"**{looks_of([method])[method].label}**\n\n{markdown(header, rows)}")
+    return "\n".join(parts)
+
+
+def _chosen(configuration: Mapping[str, Any], searched: list[str]) -> list[str]:
+    scores = configuration["scores"]
+    return [
+        *(f"{configuration['settings'][name]:.3g}" for name in searched),
+        str(configuration["searched"]["configurations"]),
+        *(f"{scores[name]:.2g}" for name in ("simple_regret", "inference_regret")),
+    ]
+
+
+def _column(samples: DataFrame, better: Better) -> dict[str, Cell]:
+    leaders = rank(samples, better, PARTIAL).leaders
+    return {
+        str(name): Bold(estimate(some)) if name in leaders else estimate(some)
+        for name, some in samples.groupby("method")
+    }
+
+
+def _text(cell: Cell) -> str:
+    if isinstance(cell, Bold):
+        return f"**{_text(cell.cell)}**"
+    return plain(cell) if isinstance(cell, Estimate) else cell
