@@ -187,6 +187,53 @@ def tasks(effort: Effort) -> list[Row]:
     return [dearer(what, min(times[0]), min(times[1]), 1.2)]
 
 
+def learning(effort: Effort) -> list[Row]:
+    """`learn` as it is, from the start of a process, against 4000 steps of GPyTorch."""
+    sizes = {name: SMALL[name] for name in ("num_tasks", "run_length", "input_dim")}
+    measured = {"num_steps": NUM_STEPS, "num_measured": 300 if effort.quick else 600}
+    ours, theirs = take_turns(
+        [
+            lambda: _whole("our_whole_learning", sizes | {"budget": "normal"}),
+            lambda: _whole("reference_whole_training", SMALL | measured),
+        ],
+        1 if effort.quick else 3,
+    )
+    what = f"learn(), n=20, T=20, d=2, all of it (reference: {NUM_STEPS} steps)"
+    return [faster(what, statistics.median(ours), statistics.median(theirs), 1)]
+
+
+def many_tasks(effort: Effort) -> list[Row]:
+    """Many long runs in eight dimensions: a step, and the memory of the whole of `learn`."""
+    sizes = {"run_length": 50, "input_dim": 8}
+    step_of = sizes | {"feature_dim": 6, "chunks": 2}
+    with (
+        _training("our_step", step_of | {"num_tasks": 10_000}, effort) as all_tasks,
+        _training("our_step", step_of | {"num_tasks": 100}, effort) as few_tasks,
+    ):
+        times = take_turns([all_tasks.measure, few_tasks.measure], 3 if effort.quick else 9)
+    what = "training step, n=10000, T=50, d=8 (reference: n=100)"
+    rows = [dearer(what, min(times[0]), min(times[1]), 1.5)]
+    return [*rows, _peak("learn(), n=10000, T=50, d=8", sizes | {"num_tasks": 10_000}, 2.0)]
+
+
+def long_runs(effort: Effort) -> list[Row]:
+    """Runs of a thousand points: learned from, and conditioned on."""
+    sizes = {"num_tasks": 8, "run_length": 1000, "input_dim": 2}
+    return [_peak("learn() and ask, n=8, T=1000, d=2", sizes | {"queries": 1000}, 2.0)]
+
+
+def _peak(what: str, arguments: dict[str, Any], at_most: float) -> Row:
+    """Time and peak memory, in GiB, of a process that learns with the fast budget."""
+    call = f"our_whole_learning(**{arguments | {'budget': 'fast'}!r})()"
+    code = f"from benchmarks._training import our_whole_learning; {call}"
+    finished = run_to_the_end([sys.executable, "-c", code])
+    peak = finished.peak_bytes / 2**30
+    words = f"{peak:.2f} GiB, {_duration(finished.seconds)}"
+    measured = {"ours": peak, "seconds": finished.seconds}
+    what, target = f"peak memory of {what}", f"< {at_most:g} GiB"
+    return Row(what, words, "–", "–", target, peak < at_most, measured)
+
+
 def memory(effort: Effort) -> list[Row]:
     """Peak memory of the demonstration."""
     what = "peak memory of `metaprior demo`"
@@ -222,6 +269,9 @@ MEASUREMENTS = {
     "quality": Measurement(quality, needs_torch=True),
     "import": Measurement(imports),
     "tasks": Measurement(tasks),
+    "learn": Measurement(learning, needs_torch=True),
+    "many-tasks": Measurement(many_tasks),
+    "long-runs": Measurement(long_runs),
     "memory": Measurement(memory),
 }
 
@@ -251,7 +301,7 @@ def _step_against_torch(
     return faster(what, min(times[0]), min(times[1]), target)
 
 
-def _whole(function: str, arguments: dict[str, int], compilation_cache: str | None = None) -> float:
+def _whole(function: str, arguments: dict[str, Any], compilation_cache: str | None = None) -> float:
     """The answer of a new process about itself."""
     with Worker(f"benchmarks._training:{function}", arguments, compilation_cache) as worker:
         return worker.measure()

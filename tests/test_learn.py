@@ -1,9 +1,11 @@
 """`learn`: what it keeps, what it refuses, what it survives, and what it leaves alone."""
 
 import json
+import signal
 import subprocess
 import sys
 import textwrap
+import time
 
 import equinox as eqx
 import jax
@@ -11,7 +13,7 @@ import numpy as np
 import pytest
 
 import metaprior as mp
-from metaprior.methods import VanillaGP
+from metaprior.methods import Guarded, VanillaGP
 
 
 def leaves(prior):
@@ -169,7 +171,8 @@ def as_users_run_it():
 def test_the_callers_precision_is_left_alone(as_users_run_it):
     assert as_users_run_it["seen"] == [[False, "float32"]] * 4
     assert as_users_run_it["dtypes"] == ["float64", "float64"]
-    assert as_users_run_it["leaves"] == ["float64"]
+    # Numbers, and the switches of the effects.
+    assert as_users_run_it["leaves"] == ["bool", "float64"]
     assert as_users_run_it["seed"] == 4
 
 
@@ -191,3 +194,86 @@ def test_wrong_types_are_named_in_one_sentence(as_users_run_it):
 
 def test_nothing_heavy_is_imported_on_the_way(as_users_run_it):
     assert as_users_run_it["heavy"] == []
+
+
+INTERRUPTED = """
+    import sys
+    import numpy as np
+    import metaprior as mp
+
+    space = mp.Space(x=mp.Real(0.0, 1.0))
+    rng = np.random.default_rng(0)
+    points, shifts = rng.uniform(size=(6, 8, 1)), rng.normal(size=6)
+    runs = [(x, np.sin(6 * x[:, 0] + shift)) for x, shift in zip(points, shifts)]
+    told = []
+
+    def tell(progress):
+        told.append(progress)
+        print(progress.stage, flush=True)
+
+    prior = mp.learn(mp.Tasks.from_runs(runs, space=space), budget="thorough", on_progress=tell)
+    print("learned", prior.findings["interrupted"], flush=True)
+    prior.save(sys.argv[1])
+    loaded = mp.load(sys.argv[1])
+    point = mp.Optimizer(loaded, seed=0).ask()
+    print("point", 0.0 <= point["x"] <= 1.0, loaded.findings["interrupted"], flush=True)
+"""
+
+
+def started(folder):
+    """A program that learns for minutes and has just said what it is doing."""
+    program = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(INTERRUPTED), str(folder)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert program.stdout is not None
+    assert program.stdout.readline() == "choosing a configuration\n"
+    program.send_signal(signal.SIGINT)
+    return program
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_with_a_prior_that_saves_loads_and_suggests(tmp_path):
+    program = started(tmp_path / "prior")
+    out, err = program.communicate(timeout=300)
+    assert program.returncode == 0, err
+    assert out.splitlines()[-2:] == ["learned True", "point True True"]
+    assert "KeyboardInterrupt" not in err
+
+
+@pytest.mark.slow
+def test_a_second_ctrl_c_ends_the_program(tmp_path):
+    program = started(tmp_path / "prior")
+    # Compiling takes seconds: the second one comes while the first is still to be noticed.
+    time.sleep(0.5)
+    program.send_signal(signal.SIGINT)
+    out, err = program.communicate(timeout=300)
+    assert program.returncode != 0 and "KeyboardInterrupt" in err
+    assert "learned" not in out and not (tmp_path / "prior").exists()
+
+
+@pytest.mark.slow
+def test_from_past_runs_to_the_next_one_without_a_method(hill_space, hill_runs, tmp_path):
+    tasks = mp.Tasks.from_runs(hill_runs, space=hill_space)
+    prior = mp.learn(tasks, budget="fast", seed=0)
+    assert isinstance(prior.method, Guarded)
+    assert prior.findings["budget"] == "fast" and not prior.findings["interrupted"]
+    learned, vanilla = (prior.findings["held_out"][side] for side in ("learned", "vanilla"))
+    assert learned["log_likelihood"] > vanilla["log_likelihood"]
+    loaded = mp.load(prior.save(tmp_path / "prior"))
+    for x, y in (([], []), hill_runs[4]):
+        ours, theirs = (p.condition(x, y).predict(hill_runs[5][0]) for p in (prior, loaded))
+        np.testing.assert_array_equal(ours, theirs)
+    optimizer = mp.Optimizer(loaded, seed=0)
+    start = optimizer.trust
+    assert start is not None and 0.5 < start < 1.0
+    for _ in range(4):
+        point = optimizer.ask()
+        distance = ((point["x"] - 0.3) / 0.8) ** 2 + ((point["z"] - 6.0) / 4.0) ** 2
+        optimizer.tell(point, 2.0 - distance)
+        assert optimizer.trust is not None and 0.0 < optimizer.trust < 1.0
+    # A task like the past ones: the prior is trusted, and the hill is found.
+    assert optimizer.trust is not None and optimizer.trust > 0.5
+    assert optimizer.best is not None and optimizer.best.value > 1.8

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from metaprior import environments as environments
     from metaprior import metrics as metrics
     from metaprior import studies as studies
+    from metaprior import tables as tables
 
 __version__ = "0.1.0"
 

@@ -1,6 +1,6 @@
 """`learn`: from past runs to a prior, in one call."""
 
-from typing import Any
+from typing import Any, overload
 
 import jax
 import numpy as np
@@ -25,6 +25,23 @@ from metaprior.methods._ensemble import EnsembleSurrogate
 from metaprior.methods._guarded import GuardedSurrogate
 
 
+@overload
+def learn(
+    tasks: Tasks,
+    *,
+    method: None = None,
+    budget: str | float = "normal",
+    seed: int = 0,
+    on_progress: OnLearnProgress | None = None,
+) -> Prior: ...
+@overload
+def learn(
+    tasks: Tasks,
+    *,
+    method: AbstractMethod,
+    seed: int = 0,
+    on_progress: OnProgress | None = None,
+) -> Prior: ...
 @float64
 def learn(
     tasks: Tasks,
@@ -32,13 +49,13 @@ def learn(
     method: AbstractMethod | None = None,
     budget: str | float = "normal",
     seed: int = 0,
-    on_progress: OnLearnProgress | OnProgress | None = None,
+    on_progress: Any = None,
 ) -> Prior:
     """A prior over functions, learned from past runs.
 
-    Without a `method`, configurations race on held-out runs, the best is trained on all of them, and
-    a guard watches whether a new task is like the past ones; `prior.findings` says what was measured.
-    Ctrl-C ends the race with the best so far.
+    Without a `method`, configurations race on held-out runs, the best is trained on all of them,
+    and a guard watches whether a new task is like the past ones; `prior.findings` says what was
+    measured. Ctrl-C ends the race with the best so far.
 
     - `tasks`: at least two runs over one space: `Tasks.from_runs(...)`.
     - `method`: learn by exactly this method instead; nothing is chosen, held out or guarded.

@@ -13,7 +13,14 @@ from metaprior.bo import (
     ThompsonSampling,
     UpperConfidenceBound,
 )
-from metaprior.methods import AbstractPosterior, AbstractSurrogate, Moments, VanillaGP
+from metaprior.methods import (
+    AbstractPosterior,
+    AbstractSurrogate,
+    GPSurrogate,
+    Guarded,
+    Moments,
+    VanillaGP,
+)
 
 SEARCH = Search(num_global=128, num_local=32, num_starts=4, num_steps=6)
 SPACE = mp.Space(x=mp.Real(-5.0, 5.0))
@@ -288,3 +295,43 @@ def test_candidates_come_back_exactly_as_they_were_given(hill_prior, form):
     assert opt.best is not None
     assert table[opt.best.x["x"], opt.best.x["z"]] == opt.best.value
     assert [point for point, _ in opt.observations] == asked
+
+
+def test_a_prior_without_a_guard_has_no_trust(prior):
+    optimizer = mp.Optimizer(prior, search=SEARCH)
+    play(optimizer, 1)
+    assert optimizer.trust is None
+
+
+@pytest.fixture(scope="module")
+def guarded(line_tasks):
+    return mp.learn(line_tasks, method=Guarded(VanillaGP(lengthscale=0.5)))
+
+
+def trust_of(optimizer) -> float:
+    assert isinstance(optimizer.trust, float)
+    return optimizer.trust
+
+
+def test_trust_follows_what_is_told(guarded):
+    """Values far outside what past runs were like, at points that say so again and again."""
+    optimizer = mp.Optimizer(guarded, search=SEARCH)
+    trust = [trust_of(optimizer)]
+    for x in (-4.5, 4.0, -1.0, 2.0):
+        optimizer.tell({"x": x}, 1e4 * np.sin(3.0 * x))
+        trust.append(trust_of(optimizer))
+    np.testing.assert_allclose(trust[0], 0.95)
+    assert trust[1] < 0.75 and max(trust[3:]) < 0.25, trust
+    assert -5.0 <= optimizer.ask()["x"] <= 5.0
+
+
+def test_failures_and_pending_queries_are_no_evidence(guarded):
+    optimizer = mp.Optimizer(guarded, search=SEARCH)
+    play(optimizer, 3)
+    before = trust_of(optimizer)
+    assert before >= 0.75
+    for _ in range(3):
+        optimizer.tell(optimizer.ask(), None)
+    optimizer.ask(2)
+    assert optimizer.trust == before
+    assert isinstance(optimizer._policy_now().surrogate, GPSurrogate)

@@ -18,6 +18,7 @@ from metaprior.methods import (
     AbstractMethod,
     AbstractPosterior,
     AbstractSurrogate,
+    FPacohMap,
     Moments,
     known_methods,
 )
@@ -66,6 +67,8 @@ CASES = {
     "RankWeightedGP": Case(contracts="no", slow=True),
     "VanillaGP": Case(seeded=False),
     "FittedGP": Case(seeded=False, units_from_past=False, slow=True),
+    "Ensemble": Case({"base": FPacohMap(**QUICK), "members": 2}, slow=True),
+    "Guarded": Case({"base": FPacohMap(**QUICK)}, slow=True),
 }
 
 SPACE = mp.Space(

@@ -138,3 +138,33 @@ def test_padded_rows_never_matter(seed, length):
     y, junk = draw(seed), 1e3 * rng.normal(size=(CAPACITY, 2))
     dirty_x, dirty_y = np.where(mask[:, None], X, junk[:, :1]), np.where(mask, y, junk[:, 1])
     assert refine_on(dirty_y, length, 3.0, 1.0, dirty_x) == refine_on(y, length, 3.0, 1.0)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    seed=st.integers(0, 2**31 - 1),
+    length=st.integers(1, CAPACITY),
+    size=st.sampled_from([0.1, 1.0, 30.0]),
+    noise_spread=st.floats(0.3, 4.0),
+    scale_spread=st.floats(0.3, 2.0),
+)
+def test_the_steps_are_those_of_a_search_by_scipy(seed, length, size, noise_spread, scale_spread):
+    """At random points, with junk behind the end of the run."""
+    rng = np.random.default_rng(seed)
+    x, y = rng.uniform(size=(CAPACITY, 1)), MEAN + size * rng.normal(size=CAPACITY)
+    noise_variance, variance = refine_on(y, length, noise_spread, scale_spread, x)
+    kernel = RBF(LENGTHSCALE)(x[:length])
+
+    def log_posterior(noise_step: float, scale_step: float) -> float:
+        covariance = VARIANCE * np.exp(scale_step) * kernel
+        covariance += (NOISE_VARIANCE * np.exp(noise_step) + JITTER) * np.eye(length)
+        likelihood = scipy.stats.multivariate_normal(
+            np.full(length, MEAN), covariance, allow_singular=True
+        )
+        prior = scipy.stats.norm.logpdf([noise_step, scale_step], 0, [noise_spread, scale_spread])
+        return likelihood.logpdf(y[:length]) + prior.sum()
+
+    found = np.log(noise_variance / NOISE_VARIANCE), np.log(variance / VARIANCE)
+    others = [log_posterior(noise, scale) for noise in NOISE_STEPS for scale in SCALE_STEPS]
+    assert min(abs(NOISE_STEPS - found[0])) < 1e-9 and min(abs(SCALE_STEPS - found[1])) < 1e-9
+    np.testing.assert_allclose(log_posterior(*found), max(others), rtol=1e-6, atol=1e-6)

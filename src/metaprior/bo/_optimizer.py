@@ -16,7 +16,7 @@ from metaprior.bo._maximise import Search, maximise_over
 from metaprior.bo._policy import SurrogatePolicy
 from metaprior.data import Points, Run, direction_sign, run_of
 from metaprior.gp import require_finite
-from metaprior.methods import AbstractSurrogate
+from metaprior.methods import AbstractSurrogate, GuardedSurrogate
 
 Point = dict[str, Any]
 
@@ -67,6 +67,7 @@ class Optimizer:
         self._x = np.zeros((0, width))
         self._y = np.zeros(0)
         self._told: list[Point] = []
+        self._trust: float | None = None
         self._pending = np.zeros((0, width))
         self._failed = np.zeros((0, width))
         self._rows, self._candidates = _checked(prior, candidates)
@@ -106,6 +107,7 @@ class Optimizer:
             self._told.append(dict(x))
             self._x = np.vstack([self._x, encoded])
             self._y = np.append(self._y, self._sign * number)
+            self._trust = None
 
     @property
     def best(self) -> Best | None:
@@ -114,6 +116,22 @@ class Optimizer:
             return None
         i = int(np.argmax(self._y))
         return Best(dict(self._told[i]), float(self._sign * self._y[i]))
+
+    @property
+    @float64
+    def trust(self) -> float | None:
+        """Trust in the learned prior after everything told so far, between 0 and 1.
+
+        Near 1 the past helps and the learned prior alone is used; near 0 this task is unlike the
+        past ones and a Gaussian process fitted to this run alone is. `None` for a prior without
+        a guard (see `metaprior.methods.Guarded`).
+        """
+        surrogate = self.prior.surrogate
+        if not isinstance(surrogate, GuardedSurrogate):
+            return None
+        if self._trust is None:
+            self._trust = float(_trust(surrogate, run_of(self._x, self._y, spare=1)))
+        return self._trust
 
     @property
     def observations(self) -> list[tuple[Point, float]]:
@@ -137,7 +155,7 @@ class Optimizer:
         self._num_asked += 1
         run = self._believed()
         if self._candidates is None:
-            x = np.asarray(_suggest(self._policy, run, key))
+            x = np.asarray(_suggest(self._policy_now(), run, key))
             require_finite(x, "The suggested point")
             return self._instead_of(x, run, key)
         allowed = _unused(self._candidates, [self._x, self._pending, self._failed])
@@ -147,6 +165,14 @@ class Optimizer:
                 "Optimizer with more of them."
             )
         return self._best_of(self._candidates, allowed, run, key)
+
+    def _policy_now(self) -> SurrogatePolicy:
+        """The policy, at the trust that the observations alone give to a guarded prior: beliefs
+        about pending and failed queries are no evidence."""
+        surrogate, trust = self.prior.surrogate, self.trust
+        if not isinstance(surrogate, GuardedSurrogate) or trust is None:
+            return self._policy
+        return eqx.tree_at(lambda p: p.surrogate, self._policy, surrogate.settled(trust))
 
     def _instead_of(self, x, run: Run, key: PRNGKeyArray) -> Float[np.ndarray, " d"]:
         """`x`, or the best candidate of the search where `x` is under way or has failed before.
@@ -172,11 +198,11 @@ class Optimizer:
             return run
         is_failed = np.arange(len(run.y)) >= len(x) - len(self._failed)
         return _fill_in(
-            self._policy.surrogate, run, jnp.asarray(len(self._y)), jnp.asarray(is_failed)
+            self._policy_now().surrogate, run, jnp.asarray(len(self._y)), jnp.asarray(is_failed)
         )
 
     def _best_of(self, candidates, allowed, run: Run, key: PRNGKeyArray):
-        index = _choose(self._policy, run, jnp.asarray(candidates), jnp.asarray(allowed), key)
+        index = _choose(self._policy_now(), run, jnp.asarray(candidates), jnp.asarray(allowed), key)
         return candidates[int(index)]
 
 
@@ -217,6 +243,11 @@ def _matches(points: Float[np.ndarray, "m d"], x: Float[np.ndarray, " d"], *, fi
     """Which of `points` are the query `x`; with `first`, only the first of them."""
     same = np.all(np.abs(points - x) <= SAME_POINT, axis=1)
     return same & (np.cumsum(same) == 1) if first else same
+
+
+@eqx.filter_jit
+def _trust(surrogate: GuardedSurrogate, run: Run) -> Float[Array, ""]:
+    return surrogate.trust(run)
 
 
 @eqx.filter_jit

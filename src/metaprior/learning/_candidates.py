@@ -43,6 +43,6 @@ def candidates(num: int, num_tasks: int, feature_dim: int, *, seed: int) -> list
         drawn = {
             name: exp(rng.uniform(log(low), log(high))) for name, (low, high) in ranges.items()
         }
-        offset, amplitude = rng.integers(2, size=2).astype(float)
+        offset, amplitude = (float(on) for on in rng.integers(2, size=2))
         first.append(replace(plain, offset=offset, amplitude=amplitude, **drawn))
     return first[:num]

@@ -13,8 +13,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from metaprior._precision import float64
-from metaprior.data import Run, Tasks, padded_length
-from metaprior.meta import HeldOut
+from metaprior.data import Run, Tasks, fit_standardiser, padded_length
 from metaprior.meta._batch import chunk_here, map_chunks
 from metaprior.methods import AbstractSurrogate
 
@@ -44,10 +43,9 @@ def folds_of(num_tasks: int, num_folds: int) -> list[Fold]:
     return [Fold(int(block[0]), len(block), block[:share]) for block in blocks]
 
 
-def held_out(folds: list[Fold], copies: int) -> HeldOut:
-    """What each training must not see: the folds one after another, `copies` times."""
-    first, count = np.array([(fold.first, fold.count) for fold in folds]).T
-    return HeldOut(jnp.asarray(np.tile(first, copies)), jnp.asarray(np.tile(count, copies)))
+def spread_of(tasks: Tasks) -> float:
+    """Standard deviation of all past values; 1 if they are equal up to rounding."""
+    return float(fit_standardiser(tasks.x, tasks.y, tasks.mask).y_std)
 
 
 class Exam(NamedTuple):
@@ -73,7 +71,8 @@ def exam_of(tasks: Tasks, folds: list[Fold]) -> Exam:
     for i, length in enumerate(lengths):
         kept = np.linspace(0, tasks.lengths[i] - 1, length).round().astype(int)
         x[i, :length], y[i, :length] = tasks.x[i, kept], tasks.y[i, kept]
-    contexts = tuple(c for c in CONTEXTS if c < lengths.max())
+    # A context that leaves nothing to predict in any of the examined runs is no question.
+    contexts = tuple(c for c in CONTEXTS if c < lengths[rows].max())
     return Exam(jnp.asarray(x), jnp.asarray(y), jnp.asarray(lengths), rows, is_real, contexts)
 
 
@@ -112,7 +111,7 @@ def examine(
     later = point >= np.asarray(exam.contexts)[:, None]
     counts = later & (point < lengths[..., None, None])
     counts &= (exam.is_real[fold_of] & taking_part[:, None])[..., None, None]
-    return Answers(*(np.asarray(a) for a in (log_density, cdf, error)), counts)
+    return Answers(np.asarray(log_density), np.asarray(cdf), np.asarray(error), counts)
 
 
 @eqx.filter_jit

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from metaprior._precision import float64
 from metaprior.data import Tasks
 from metaprior.learning._budget import Budget
-from metaprior.learning._exam import Answers, examine
+from metaprior.learning._exam import Answers, examine, spread_of
 from metaprior.learning._progress import Watch
 from metaprior.learning._replay import replay, summary
 from metaprior.learning._score import (
@@ -60,7 +60,7 @@ def findings_of(tasks: Tasks, selection: Selection, budget: Budget, watch: Watch
 def _judgement(tasks: Tasks, selection: Selection) -> dict[str, Any]:
     exam, answers = selection.exam, selection.answers
     assert answers is not None and selection.judged is not None
-    y_std = float(np.std(tasks.y[tasks.mask])) or 1.0
+    y_std = spread_of(tasks)
     num_folds = len(exam.rows)
     fitted = FittedGP().from_scratch(tasks.space.num_columns)
     vanilla = examine(fitted, exam, np.arange(num_folds), np.ones(num_folds, bool))
@@ -91,7 +91,7 @@ def _side(answers: Answers, y_std: float, contexts: Bool[np.ndarray, " contexts"
         return {}
     told = _given(answers, contexts)
     return {
-        "coverage": coverage(np.clip(told.cdf[told.counts], 0.0, 1.0), LEVELS).tolist(),
+        "coverage": coverage(np.clip(told.cdf[told.counts], 0.0, 1.0), np.array(LEVELS)).tolist(),
         "calibration_error": pooled_calibration(told),
         "log_likelihood": float(np.nanmean(log_likelihood_by_run(told, y_std))),
         "log_likelihood_by_context": _or_none(log_likelihood_by_context(answers, y_std), contexts),
@@ -154,10 +154,11 @@ def _notes(tasks: Tasks, selection: Selection) -> list[str]:
     notes = []
     if tasks.num_tasks <= FEW_TASKS:
         notes.append(
-            f"There are only {tasks.num_tasks} past runs: the prior stays close to the hyper-prior, "
-            "and what is said of held-out runs rests on very few."
+            f"There are only {tasks.num_tasks} past runs: the prior stays close to the "
+            "hyper-prior, and what is said of held-out runs rests on very few."
         )
-    if int(tasks.lengths.max()) > 1 and float(np.std(tasks.y[tasks.mask])) == 0.0:
+    values = tasks.y[tasks.mask]
+    if np.allclose(values, values[0], rtol=1e-10, atol=0.0):
         notes.append("All past values are equal: there is nothing to learn from them.")
     effects = [name for name in ("offset", "amplitude") if getattr(selection.method, name)]
     if effects:
@@ -183,8 +184,12 @@ def _verdict(found: dict[str, Any]) -> str:
             f"This prior is {calibrated} {joint} saves about {saved:.0f} evaluations a run "
             f"({interval[0]:.1f} to {interval[1]:.1f}), by replaying past runs it had not seen."
         )
-    worse = vanilla and learned["log_likelihood"] < vanilla["log_likelihood"]
-    if worse:
+    if not vanilla:
+        return (
+            f"This prior is {calibrated}; the past runs are too short to say whether it is better "
+            "than a plain GP."
+        )
+    if learned["log_likelihood"] <= vanilla["log_likelihood"]:
         return (
             f"Your past tasks do not agree: expect no gain. This prior is {calibrated}, and "
             "predicts runs that it has not seen no better than a plain GP does."

@@ -5,6 +5,7 @@ scored at many numbers of steps, and the best of all (configuration, steps) wins
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -13,9 +14,9 @@ from jaxtyping import Bool, Float
 from metaprior.data import Tasks
 from metaprior.learning._batch import Batch, Entry
 from metaprior.learning._budget import Budget
-from metaprior.learning._exam import Exam, Fold
+from metaprior.learning._exam import Exam, Fold, spread_of
 from metaprior.learning._progress import Watch
-from metaprior.learning._score import part, score
+from metaprior.learning._score import part, score_by_run
 from metaprior.meta._batch import entry as entry_of
 from metaprior.methods import AbstractSurrogate, FPacohMap
 
@@ -24,23 +25,30 @@ SHARE = 0.55
 
 
 class Standing(NamedTuple):
-    """One configuration after so many steps."""
+    """One configuration after so many steps, and its score on each of the held-out runs."""
 
     method: FPacohMap
     steps: int
-    score: float
+    by_run: Float[np.ndarray, " runs"]
+
+    @property
+    def score(self) -> float:
+        return float(np.mean(self.by_run))
 
 
 class Race(NamedTuple):
-    """All standings, and a surrogate of the leader as it is now, which knows all folds but one."""
+    """All standings, and the leader as it is now: its configuration with the steps it has behind
+    it, and a surrogate, which knows all folds but one."""
 
     standings: list[Standing]
     places: int
+    leading: FPacohMap
     leader: AbstractSurrogate
 
-    @property
-    def best(self) -> Standing:
-        return max(self.standings, key=lambda standing: standing.score)
+
+def winner(standings: Sequence[Standing]) -> Standing:
+    """The best score; of equals, who trained least."""
+    return max(standings, key=lambda standing: (standing.score, -standing.steps))
 
 
 def run_race(
@@ -59,7 +67,7 @@ def run_race(
     entries = [Entry(method, fold, 0) for method in methods for fold in range(num_folds)]
     places = max(len(entries), budget.members * (num_folds + 1))
     batch = Batch(entries, tasks, folds, places=places, seed=seed)
-    y_std = float(np.std(tasks.y[tasks.mask])) or 1.0
+    y_std = spread_of(tasks)
     going_on = np.ones(len(methods), bool)
     standings: list[Standing] = []
     latest = np.zeros(len(methods))
@@ -72,19 +80,11 @@ def run_race(
         if batch.steps < steps:
             break
         answers = batch.answers(exam, np.repeat(going_on, num_folds))
-        latest = np.array(
-            [
-                score(part(answers, slice(j * num_folds, (j + 1) * num_folds)), y_std)
-                if going_on[j]
-                else -np.inf
-                for j in range(len(methods))
-            ]
-        )
-        standings += [
-            Standing(method, steps, float(found))
-            for method, found, is_on in zip(methods, latest, going_on, strict=True)
-            if is_on
-        ]
+        latest = np.full(len(methods), -np.inf)
+        for j in np.flatnonzero(going_on).tolist():
+            own = part(answers, slice(j * num_folds, (j + 1) * num_folds))
+            standings.append(Standing(methods[j], steps, score_by_run(own, y_std)))
+            latest[j] = standings[-1].score
         done += _cost(budget, i)
         if watch.share(SHARE):
             break
@@ -92,8 +92,10 @@ def run_race(
             going_on = survivors(latest, going_on)
         if not going_on.any():
             break
-    leader = int(np.argmax(latest)) * num_folds
-    return Race(standings, places, entry_of(batch.surrogates(), leader))
+    leader = int(np.argmax(latest))
+    leading = replace(methods[leader], num_steps=batch.steps)
+    surrogate = entry_of(batch.surrogates(), leader * num_folds)
+    return Race(standings, places, leading, surrogate)
 
 
 def survivors(

@@ -88,14 +88,19 @@ def _filled(regret: Float[np.ndarray, "runs steps"]) -> Float[np.ndarray, "runs 
 
 
 def _regret(values, lengths, order) -> Float[np.ndarray, "runs steps"]:
-    """1 at the median of a run and 0 at its best; a run whose values are all equal is solved."""
+    """1 at the median of a run and 0 at its best; a run whose values are all equal is solved.
+
+    Where half of the values or more are the best one, 1 is at the worst.
+    """
     asked = np.take_along_axis(values, order, axis=1)
     steps = np.arange(values.shape[1])
     within = steps < lengths[:, None]
     best_so_far = np.maximum.accumulate(np.where(within, asked, -np.inf), axis=1)
     best = np.max(np.where(within, values, -np.inf), axis=1, keepdims=True)
     median = np.array([[np.median(v[:length])] for v, length in zip(values, lengths, strict=True)])
-    spread = np.where(best > median, best - median, 1.0)
+    worst = np.min(np.where(within, values, np.inf), axis=1, keepdims=True)
+    spread = np.where(best > median, best - median, best - worst)
+    spread = np.where(spread > 0, spread, 1.0)
     return np.where(within, (best - best_so_far) / spread, np.nan)
 
 
@@ -124,7 +129,7 @@ def _order(surrogate: AbstractSurrogate, x, y, length) -> Int[Array, " steps"]:
         run = Run(x[order], y[order], t)
         found = jax.vmap(surrogate.condition(run).moments)(x)
         bound = found.mean + BETA * jnp.sqrt(found.variance)
-        asked = jnp.any((order[:, None] == steps) & (steps[:, None] < t), axis=0)
+        asked = jnp.any((order[:, None] == steps[None]) & (steps[:, None] < t), axis=0)
         chosen = jnp.argmax(jnp.where(asked | (steps >= length), -jnp.inf, bound))
         return order.at[t].set(jnp.where(t < length, chosen, t)), None
 

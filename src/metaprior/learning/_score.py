@@ -2,8 +2,8 @@ r"""One number for a configuration: how well it foresaw held-out runs, and wheth
 
 The log density, in units of the spread of all past values, is averaged over the later points of a
 run, then over context sizes, then over runs. It is proper, and one over-confident run can ruin it;
-what it does not see is a prior that is a little too wide or too narrow everywhere, which is what the
-calibration error of the pooled predictions adds.
+what it hardly sees is a prior that is a little too wide or too narrow everywhere, and that is what
+the calibration error of the pooled predictions adds.
 """
 
 import numpy as np
@@ -45,13 +45,17 @@ def pooled_calibration(answers: Answers) -> float:
     return float(np.mean(found))
 
 
-def score(answers: Answers, y_std: float) -> float:
-    """Larger is better; minus infinity for numbers that are not finite."""
-    counted = answers.counts
-    if not np.isfinite(answers.log_density[counted]).all():
-        return -np.inf
-    fit = float(np.nanmean(log_likelihood_by_run(answers, y_std)))
-    return fit - CALIBRATION_WEIGHT * pooled_calibration(answers)
+def score_by_run(answers: Answers, y_std: float) -> Float[np.ndarray, " runs"]:
+    """The score of each run that counts; their mean is the score of the configuration.
+
+    The calibration error is one number for all runs. A prediction that is not finite makes all of
+    it minus infinity.
+    """
+    fit = log_likelihood_by_run(answers, y_std)
+    counted = ~np.isnan(fit)
+    if not np.isfinite(answers.log_density[answers.counts]).all():
+        return np.full(int(counted.sum()), -np.inf)
+    return fit[counted] - CALIBRATION_WEIGHT * pooled_calibration(answers)
 
 
 def part(answers: Answers, entries) -> Answers:

@@ -12,10 +12,10 @@ from metaprior.data import Tasks
 from metaprior.learning._batch import Batch, Entry
 from metaprior.learning._budget import Budget
 from metaprior.learning._candidates import candidates
-from metaprior.learning._exam import Answers, Exam, exam_of, folds_of, shuffled
+from metaprior.learning._exam import Answers, Exam, exam_of, folds_of, shuffled, spread_of
 from metaprior.learning._progress import LearnProgress, OnLearnProgress, Watch
-from metaprior.learning._race import Race, Standing, run_race
-from metaprior.learning._score import mixed, part, score
+from metaprior.learning._race import Race, Standing, run_race, winner
+from metaprior.learning._score import mixed, part, score_by_run
 from metaprior.meta._batch import entry as entry_of
 from metaprior.methods import AbstractSurrogate, FPacohMap
 
@@ -83,33 +83,37 @@ def select(
     standings = [standing for race in races for standing in race.standings]
     if watch.interrupted or not standings:
         return _interrupted(races, exam, order)
-    winner = max(standings, key=lambda standing: standing.score)
-    if not np.isfinite(winner.score):
+    first = winner(standings)
+    if not np.isfinite(first.score):
         raise FloatingPointError(
             "Every configuration diverged; check the past runs for extreme values."
         )
-    places = max(race.places for race in races if winner in race.standings)
-    report("confirming the best with other seeds", RACE, _words(winner), winner.score)
-    method = replace(winner.method, num_steps=winner.steps)
+    places = max(race.places for race in races if any(each is first for each in race.standings))
+    report("confirming the best with other seeds", RACE, _words(first), first.score)
+    method = replace(first.method, num_steps=first.steps)
     seeds, num_folds = range(1, budget.members + 1), len(folds)
     judged = [Entry(method, fold, s) for fold in range(num_folds) for s in seeds]
     final = [Entry(method, None, s) for s in seeds]
     batch = Batch([*judged, *final], tasks, folds, places=places, seed=seed)
     everyone = np.ones(len(batch.entries), bool)
-    batch.train(winner.steps, everyone, watch)
-    report("judging it on held-out runs", CONFIRM, _words(winner), winner.score)
+    batch.train(first.steps, everyone, watch)
+    # Members that are not yet what won are worse than the leader of the race as it is.
+    if batch.steps < first.steps and (watch.interrupted or batch.steps == 0):
+        return _interrupted(races, exam, order)
+    report("judging it on held-out runs", CONFIRM, _words(first), first.score)
     method = replace(method, num_steps=batch.steps)
     answers = batch.answers(exam, np.arange(len(everyone)) < len(judged))
-    y_std = float(np.std(tasks.y[tasks.mask])) or 1.0
+    y_std = spread_of(tasks)
     by_member = [part(answers, np.arange(num_folds) * len(seeds) + i) for i in range(len(seeds))]
     together = mixed(by_member)
     members, chosen = 1, by_member[0]
-    if score(together, y_std) > np.mean([score(each, y_std) for each in by_member]):
+    apart = [np.mean(score_by_run(each, y_std)) for each in by_member]
+    if np.mean(score_by_run(together, y_std)) > np.mean(apart):
         members, chosen = len(seeds), together
     surrogates = batch.surrogates()
 
     def some(indices) -> AbstractSurrogate:
-        return _rows(surrogates, np.asarray(indices))
+        return entry_of(surrogates, np.asarray(indices))
 
     return Selection(
         method,
@@ -124,21 +128,13 @@ def select(
     )
 
 
-def _rows(stacked: AbstractSurrogate, rows: np.ndarray) -> AbstractSurrogate:
-    return entry_of(stacked, rows)  # pyright: ignore[reportArgumentType]
-
-
 def _interrupted(races: list[Race], exam: Exam, order) -> Selection:
     """The best so far, as it is: it has not seen one of the folds."""
     known = [race for race in races if race.standings]
-    race = max(known, key=lambda race: race.best.score) if known else races[0]
+    race = max(known, key=_best_score) if known else races[0]
     standings = [standing for race in races for standing in race.standings]
-    method = FPacohMap()
-    if standings:
-        best = race.best
-        method = replace(best.method, num_steps=best.steps)
     learned = jax.tree.map(lambda leaf: leaf[None] if hasattr(leaf, "shape") else leaf, race.leader)
-    return Selection(method, 1, learned, None, exam, None, order, standings, True)
+    return Selection(race.leading, 1, learned, None, exam, None, order, standings, True)
 
 
 def _words(standing: Standing) -> str:
@@ -146,3 +142,7 @@ def _words(standing: Standing) -> str:
     effects = [name for name in ("offset", "amplitude") if getattr(method, name)]
     extras = f", {' and '.join(effects)} of tasks" if effects else ""
     return f"kappa {method.kappa:.2g}, {standing.steps} steps{extras}"
+
+
+def _best_score(race: Race) -> float:
+    return max(standing.score for standing in race.standings)

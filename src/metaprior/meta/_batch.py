@@ -6,7 +6,8 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import PyTree
+import numpy as np
+from jaxtyping import Int, PyTree
 
 
 def stack(trees: Sequence[PyTree]) -> PyTree:
@@ -24,8 +25,8 @@ def stack(trees: Sequence[PyTree]) -> PyTree:
     return jax.tree.map(together, *trees)
 
 
-def entry(tree: PyTree, index: int) -> PyTree:
-    """One of the trees that were stacked."""
+def entry(tree: PyTree, index: int | Int[np.ndarray, "..."]) -> PyTree:
+    """One of the trees that were stacked, or several of them, stacked as `index` is shaped."""
     return jax.tree.map(lambda leaf: leaf[index] if eqx.is_array(leaf) else leaf, tree)
 
 

@@ -18,10 +18,11 @@ class TaskBatch(eqx.Module):
 
 
 class HeldOut(eqx.Module):
-    """A block of neighbouring tasks that a training must not see: `count` of them from `first`."""
+    """A block of neighbouring tasks that a training must not see: `count` of them from `first`;
+    one block for each training of a batch."""
 
-    first: Int[Array, ""]
-    count: Int[Array, ""]
+    first: Int[Array, "*batch"]
+    count: Int[Array, "*batch"]
 
     def skip(self, index: Int[Array, " k"]) -> Int[Array, " k"]:
         """Indices among the other tasks as indices among all."""

@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from metaprior.methods._ensemble import Ensemble as Ensemble
+from metaprior.methods._ensemble import EnsembleSurrogate as EnsembleSurrogate
 from metaprior.methods._fitted_gp import FittedGP as FittedGP
 from metaprior.methods._fpacoh_map import FPacohMap as FPacohMap
 from metaprior.methods._gp_surrogate import GPPosterior as GPPosterior
@@ -10,6 +12,8 @@ from metaprior.methods._gp_surrogate import GPSurrogate as GPSurrogate
 from metaprior.methods._gradient import AbstractGradientMethod as AbstractGradientMethod
 from metaprior.methods._gradient import meta_train_each as meta_train_each
 from metaprior.methods._gradient import meta_train_many as meta_train_many
+from metaprior.methods._guarded import Guarded as Guarded
+from metaprior.methods._guarded import GuardedSurrogate as GuardedSurrogate
 from metaprior.methods._method import AbstractMethod as AbstractMethod
 from metaprior.methods._method import AbstractPosterior as AbstractPosterior
 from metaprior.methods._method import AbstractSurrogate as AbstractSurrogate
@@ -41,7 +45,7 @@ _LAZY_METHODS = {
 def known_methods() -> dict[str, type[AbstractMethod]]:
     """Every method under the name by which files refer to it."""
     known: dict[str, type[AbstractMethod]] = {
-        method.__name__: method for method in (FPacohMap, VanillaGP, FittedGP)
+        method.__name__: method for method in (FPacohMap, VanillaGP, FittedGP, Ensemble, Guarded)
     }
     return known | {name: __getattr__(name) for name in _LAZY_METHODS}
 

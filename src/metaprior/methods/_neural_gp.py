@@ -33,6 +33,6 @@ def with_effects(process: GaussianProcess, offset: Number, amplitude: Number) ->
     """`process` for tasks that differ in level and in amplitude, where these are not 0."""
     # In standardised units: half of the spread of all observations.
     start = jnp.log(0.25)
-    return EffectsProcess(
-        process, start, start, jnp.asarray(offset) > 0, jnp.asarray(amplitude) > 0
-    )
+    switches = jnp.asarray(offset) > 0, jnp.asarray(amplitude) > 0
+    # The checker counts among the fields what the class computes from them.
+    return EffectsProcess(process, start, start, *switches)  # pyright: ignore[reportCallIssue]

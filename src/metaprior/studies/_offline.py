@@ -15,6 +15,7 @@ from metaprior._precision import float64
 from metaprior.bo import AbstractPolicy, SurrogatePolicy, UpperConfidenceBound, optimise
 from metaprior.data import Run, Tasks
 from metaprior.environments import AbstractTask, Family
+from metaprior.meta._batch import map_chunks
 from metaprior.methods import AbstractSurrogate, VanillaGP
 
 
@@ -36,11 +37,16 @@ def race(
     key: PRNGKeyArray,
     noise_std: float = 0.0,
     infer: bool = False,
+    chunk: int | None = None,
 ) -> Race:
-    """One run of `policy` on each of a stack of tasks."""
+    """One run of `policy` on each of a stack of tasks.
+
+    - `chunk`: so many tasks side by side; all of them by default. A policy that seldom needs its
+      expensive part, as with a guard, is faster one task at a time: side by side, all wait for it.
+    """
     tasks = jax.tree.map(jnp.asarray, tasks)
     keys = jax.random.split(key, require_points(tasks, num_queries))
-    trace = _race(policy, tasks, num_queries, keys, noise_std, infer)
+    trace = _race(policy, tasks, num_queries, keys, noise_std, infer, chunk)
     return Race(
         np.asarray(trace.values),
         np.asarray(trace.values_at_predicted_best),
@@ -50,11 +56,12 @@ def race(
 
 
 @eqx.filter_jit
-def _race(policy, tasks, num_queries, keys, noise_std, infer):
-    def one(task, key):
+def _race(policy, tasks, num_queries, keys, noise_std, infer, chunk):
+    def one(entry):
+        task, key = entry
         return optimise(task, policy, num_queries, key=key, noise_std=noise_std, infer=infer)
 
-    return jax.vmap(one)(tasks, keys)
+    return map_chunks(one, (tasks, keys), chunk)
 
 
 @float64

@@ -1,0 +1,218 @@
+r"""The guard against negative transfer: a learned prior that is given up when the past misleads.
+
+As points of the new run arrive, the learned prior and a Gaussian process without a past are scored
+by how well each foresaw them (see `_evidence`). With $r_i$ the difference of their log densities
+of point $i$, limited to $\pm b$, and $\nu_i$ the novelty of the point, the trust $p$ in the learned
+prior is
+
+$$ \operatorname{logit} p = \operatorname{logit} p_0 + \eta \sum_i \nu_i v(r_i), \qquad
+   v(r) = \begin{cases} \tfrac12 \ln(1 + r) & r > 0 \\ -\ln(1 - r) & r \le 0 \end{cases} : $$
+
+Bayesian model averaging over the two, slowed down so that no single observation decides, however
+surprising. The posterior is the mixture of the two with weights $w$ and $1 - w$; $w$ is $p$, and
+exactly 1 or 0 where $p$ is above or below two thresholds: a prior that serves is used as it was
+learned, and one that misleads is not used at all.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from metaprior._precision import float64
+from metaprior.data import Run, Tasks, blank_standardiser, fit_standardiser
+from metaprior.methods._evidence import scores, spread_out
+from metaprior.methods._fpacoh_map import FPacohMap
+from metaprior.methods._method import (
+    AbstractMethod,
+    AbstractPosterior,
+    AbstractSurrogate,
+    Moments,
+    OnProgress,
+)
+from metaprior.methods._plain_gp import PlainGPSurrogate
+from metaprior.methods._vanilla_gp import run_mean_and_std
+
+# Differences below this fraction of the run's standard deviation say nothing about a prior: how
+# sharply it foresees points next to others is a matter of its noise, not of what it was taught.
+RESOLUTION = 0.01
+# However wrong a prediction was, it is not counted as more.
+MOST_NATS = 8.0
+# And a good one counts half: to know how wavy functions are is enough to foresee a bit more than
+# somebody without a past does, also for a prior that is wrong about where they are large.
+PRAISE = 0.5
+
+
+class Caution(NamedTuple):
+    """The numbers of `Guarded`, for its surrogate."""
+
+    prior_trust: float
+    temperature: float
+    all_above: float
+    nothing_below: float
+
+
+@dataclass(frozen=True)
+class Guarded(AbstractMethod):
+    """A method that notices when a new task is unlike the past ones.
+
+    - `base`: the method that learns from past runs.
+    - `prior_trust`: trust in it before the first observation.
+    - `temperature`: how fast evidence moves the trust; with 0 it never does.
+    - `all_above`, `nothing_below`: trust from which on the learned posterior alone is used, and
+      below which it is not used at all.
+    """
+
+    base: AbstractMethod = FPacohMap()
+    prior_trust: float = 0.95
+    temperature: float = 1.5
+    all_above: float = 0.75
+    nothing_below: float = 0.25
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.base, AbstractMethod) or isinstance(self.base, Guarded):
+            raise TypeError(
+                f"`base` of Guarded is {self.base!r}; give a method without a guard, such as "
+                "FPacohMap()."
+            )
+        if not 0.0 < self.nothing_below <= self.all_above <= self.prior_trust < 1.0:
+            raise ValueError(
+                "The trust of Guarded must satisfy 0 < nothing_below <= all_above <= prior_trust "
+                f"< 1, but they are {self.nothing_below!r}, {self.all_above!r} and "
+                f"{self.prior_trust!r}; change one of them."
+            )
+        if not self.temperature >= 0.0:
+            raise ValueError(
+                f"`temperature` of Guarded is {self.temperature!r}; give a number of at least 0."
+            )
+
+    @float64
+    def meta_train(
+        self, tasks: Tasks, *, key: PRNGKeyArray, on_progress: OnProgress | None = None
+    ) -> "GuardedSurrogate":
+        learned = self.base.meta_train(tasks, key=key, on_progress=on_progress)
+        units = fit_standardiser(tasks.x, tasks.y, tasks.mask)
+        return GuardedSurrogate(learned, units.y_mean, units.y_std, self._caution())
+
+    @float64
+    def blank_surrogate(self, num_columns: int) -> "GuardedSurrogate":
+        units = blank_standardiser(num_columns)
+        learned = self.base.blank_surrogate(num_columns)
+        return GuardedSurrogate(learned, units.y_mean, units.y_std, self._caution())
+
+    def _caution(self) -> Caution:
+        return Caution(*(getattr(self, name) for name in Caution._fields))
+
+
+class GuardedSurrogate(AbstractSurrogate):
+    """A learned surrogate, and what is needed to judge it by a run.
+
+    - `y_mean`, `y_std`: of all past values together, the units in which both sides are scored.
+    """
+
+    learned: AbstractSurrogate
+    y_mean: Float[Array, ""]
+    y_std: Float[Array, ""]
+    caution: Caution = eqx.field(static=True)
+
+    def condition(self, run: Run) -> "GuardedPosterior":
+        return self.at(self.trust(run)).condition(run)
+
+    def at(self, trust: Float[Array, ""]) -> "TrustedSurrogate":
+        """The surrogate at a trust that no longer depends on the run it is conditioned on."""
+        return TrustedSurrogate(self.learned, self.plain, trust, self.caution)
+
+    def settled(self, trust: float) -> AbstractSurrogate:
+        """The same for a trust that is known: the learned surrogate itself, the one without a past
+        or both, so that nobody compiles what is not used."""
+        if trust >= self.caution.all_above:
+            return self.learned
+        return self.plain if trust < self.caution.nothing_below else self.at(jnp.asarray(trust))
+
+    def trust(self, run: Run) -> Float[Array, ""]:
+        """Trust in the learned prior after `run`, between 0 and 1."""
+        start = jnp.log(self.caution.prior_trust) - jnp.log1p(-self.caution.prior_trust)
+        return jax.nn.sigmoid(start + self.caution.temperature * self.evidence(run))
+
+    def evidence(self, run: Run) -> Float[Array, ""]:
+        """How much better the learned prior foresaw the run than a GP without a past did."""
+        _, std = run_mean_and_std(run)
+        resolution_variance = (RESOLUTION * std) ** 2
+
+        def in_order(outwards):
+            some, novelty = spread_out(run, outwards)
+            ours = scores(self.learned, some, resolution_variance)
+            theirs = scores(self.plain, some, resolution_variance)
+            # A prediction that is not a number is as wrong as one can be.
+            nats = jnp.nan_to_num(ours - theirs, nan=-MOST_NATS)
+            counted = jnp.log1p(jnp.clip(jnp.abs(nats), 0.0, MOST_NATS))
+            verdict = jnp.where(nats > 0.0, PRAISE * counted, -counted)
+            return jnp.sum(jnp.where(some.mask, novelty * verdict, 0.0))
+
+        return jnp.mean(jax.lax.map(in_order, jnp.array([1.0, -1.0])))
+
+    @property
+    def plain(self) -> PlainGPSurrogate:
+        """The Gaussian process without a past."""
+        return PlainGPSurrogate(self.y_mean, self.y_std)
+
+
+class TrustedSurrogate(AbstractSurrogate):
+    """A learned surrogate at a given trust in it."""
+
+    learned: AbstractSurrogate
+    plain: PlainGPSurrogate
+    trust: Float[Array, ""]
+    caution: Caution = eqx.field(static=True)
+
+    def condition(self, run: Run) -> "GuardedPosterior":
+        above, below = self.caution.all_above, self.caution.nothing_below
+        weight = jnp.where(self.trust >= above, 1.0, jnp.where(self.trust < below, 0.0, self.trust))
+        return GuardedPosterior(self.learned.condition(run), self.plain.condition(run), weight)
+
+
+class GuardedPosterior(AbstractPosterior):
+    """The learned posterior with probability `weight`, otherwise that of a GP without a past."""
+
+    learned: AbstractPosterior
+    plain: AbstractPosterior
+    weight: Float[Array, ""]
+
+    def moments(self, x):
+        ours = self.learned.moments(x)
+        # Most runs never need the other one: it is left out while it has no weight.
+        theirs = jax.lax.cond(self.weight < 1.0, lambda x: self.plain.moments(x), lambda x: ours, x)
+        w, v = self.weight, 1.0 - self.weight
+        # Disagreement between the two is uncertainty about the function, not noise.
+        disagreement = w * v * (ours.mean - theirs.mean) ** 2
+        return Moments(
+            w * ours.mean + v * theirs.mean,
+            w * ours.function_variance + v * theirs.function_variance + disagreement,
+            w * ours.noise_variance + v * theirs.noise_variance,
+        )
+
+    def log_density(self, x, y):
+        return jnp.logaddexp(
+            jnp.log(self.weight) + self.learned.log_density(x, y),
+            jnp.log1p(-self.weight) + self.plain.log_density(x, y),
+        )
+
+    def cdf(self, x, y):
+        ours, theirs = self.learned.cdf(x, y), self.plain.cdf(x, y)
+        return self.weight * ours + (1.0 - self.weight) * theirs
+
+    def sample(self, x, num, *, key):
+        # The key itself is the learned posterior's: with full trust, the samples are the same too.
+        is_ours = jax.random.uniform(jax.random.fold_in(key, 0), (num, 1)) < self.weight
+        ours = self.learned.sample(x, num, key=key)
+        theirs = self.plain.sample(x, num, key=jax.random.fold_in(key, 1))
+        return jnp.where(jnp.broadcast_to(is_ours, ours.shape), ours, theirs)
+
+    def path(self, anchors, *, key):
+        is_ours = jax.random.uniform(jax.random.fold_in(key, 0)) < self.weight
+        ours = self.learned.path(anchors, key=key)
+        theirs = self.plain.path(anchors, key=jax.random.fold_in(key, 1))
+        return lambda x: jnp.where(is_ours, ours(x), theirs(x))

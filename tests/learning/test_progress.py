@@ -1,0 +1,127 @@
+"""Budgets by name and by seconds; time that runs out; Ctrl-C, once and twice."""
+
+import signal
+import threading
+import time
+
+import pytest
+
+from metaprior.learning import Budget, Watch, listening
+from metaprior.learning import _progress as progress
+from metaprior.learning import budget_named as checked_budget_named
+from metaprior.learning._budget import BUDGETS
+
+# As users call it: without the runtime checks of these tests, which refuse other types first.
+budget_named = getattr(checked_budget_named, "__wrapped__", checked_budget_named)
+
+
+@pytest.mark.parametrize("name", ["fast", "normal", "thorough"])
+def test_named_budgets_make_sense(name):
+    budget = budget_named(name)
+    assert budget.name == name and budget.seconds is None
+    assert list(budget.checkpoints) == sorted(set(budget.checkpoints))
+    assert set(budget.rungs) < set(budget.checkpoints[:-1])
+    assert min(budget.candidates, budget.members, *budget.checkpoints) >= 1 < budget.folds
+
+
+def work(budget: Budget) -> int:
+    return budget.candidates * budget.folds * budget.checkpoints[-1]
+
+
+def test_larger_budgets_are_more_work():
+    fast, normal, thorough = (work(budget_named(n)) for n in ("fast", "normal", "thorough"))
+    assert fast < normal < thorough
+    by_seconds = [work(budget_named(s)) for s in (1, 5.0, 30, 600, 86400)]
+    assert by_seconds == sorted(by_seconds) and set(by_seconds) <= {fast, normal, thorough}
+
+
+def test_seconds_are_kept_and_named():
+    budget = budget_named(90)
+    assert budget.seconds == 90.0 and isinstance(budget.seconds, float)
+    assert budget.name == "90 seconds" and budget_named(2.5).name == "2.5 seconds"
+    assert all(known.seconds is None for known in BUDGETS.values())
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "words"),
+    [
+        ("huge", ValueError, "The budget is 'huge'; give one of fast, normal, thorough"),
+        ("60", ValueError, "'60'"),
+        (0, ValueError, "The budget is 0 seconds; give a positive number."),
+        (-3.0, ValueError, "-3.0 seconds"),
+        (float("nan"), ValueError, "nan seconds"),
+        (float("inf"), ValueError, "inf seconds"),
+        (True, TypeError, "The budget is True"),
+        (None, TypeError, "The budget is None"),
+        ([60], TypeError, r"The budget is \[60\]"),
+    ],
+)
+def test_bad_budgets_are_refused_in_one_sentence(given, error, words):
+    with pytest.raises(error, match=words) as caught:
+        budget_named(given)
+    assert str(caught.value).endswith(".") and "\n" not in str(caught.value)
+
+
+def test_shares_of_the_time(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    watch = Watch(10.0)
+    for elapsed, half, whole in ((0.0, False, False), (5.1, True, False), (10.1, True, True)):
+        now[0] = 100.0 + elapsed
+        assert watch.elapsed == pytest.approx(elapsed)
+        assert (watch.share(0.5), watch.share(1.0)) == (half, whole)
+    assert not Watch(None).share(0.0)
+    watch = Watch(None)
+    watch.interrupted = True
+    assert watch.share(1.0)
+
+
+def press() -> None:
+    signal.raise_signal(signal.SIGINT)
+    time.sleep(0)  # a chance for the handler
+
+
+def test_the_first_ctrl_c_is_noted_and_the_second_ends():
+    before = signal.getsignal(signal.SIGINT)
+    watch = Watch(None)
+    with pytest.raises(KeyboardInterrupt):
+        with listening(watch):
+            assert not watch.interrupted
+            press()
+            assert watch.interrupted
+            press()
+            pytest.fail("the second one did not end it")
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_the_callers_own_handler_comes_back():
+    calls = []
+    before = signal.signal(signal.SIGINT, lambda *_: calls.append("theirs"))
+    try:
+        watch = Watch(None)
+        with listening(watch):
+            press()
+            assert watch.interrupted and calls == []
+            press()
+            assert calls == ["theirs"]
+        press()
+        assert calls == ["theirs"] * 2
+        with pytest.raises(RuntimeError), listening(Watch(None)):
+            raise RuntimeError
+        press()
+        assert calls == ["theirs"] * 3
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_in_another_thread_signals_are_left_alone():
+    before, seen = signal.getsignal(signal.SIGINT), []
+
+    def inside():
+        with listening(Watch(None)):
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=inside)
+    thread.start()
+    thread.join()
+    assert seen == [before]

@@ -1,0 +1,222 @@
+"""Races by scores that are known beforehand: who is scored, who stops, who leads, and when."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metaprior.learning import Budget, Watch
+from metaprior.learning import _race as racing
+from metaprior.learning._candidates import candidates
+from metaprior.learning._exam import exam_of, folds_of
+from metaprior.learning._race import Race, Standing, run_race, survivors, winner
+from metaprior.methods import FPacohMap
+from tests.learning.answers import tasks_of
+
+ALL = np.ones(5, bool)
+
+
+def kept(scores: list[float], going_on: Any = ALL) -> list[int]:
+    return np.flatnonzero(survivors(np.asarray(scores, float), np.asarray(going_on))).tolist()
+
+
+def test_the_better_half_survives():
+    assert kept([1, 5, 3, 2, 4]) == [1, 2, 4]
+    assert kept([1, 5, 3, 2, 4], [True, False, True, True, False]) == [2, 3]
+    assert kept([1, 5, 3, 2, 4], [True, False, False, False, False]) == [0]
+    assert kept([1, 5, 3, 2, 4], ~ALL) == []
+
+
+def test_who_diverged_does_not_survive():
+    nothing = -np.inf
+    assert kept([nothing, nothing, 3, nothing, nothing]) == [2]
+    assert kept([nothing] * 5) == []
+    assert kept([nothing, 9, 3, 1, 2], [True, False, True, False, False]) == [2]
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(st.tuples(st.floats(-100, 100), st.booleans()), min_size=1, max_size=20))
+def test_nobody_stops_who_is_better_than_a_survivor(entries):
+    scores, going_on = (np.array(column) for column in zip(*entries, strict=True))
+    chosen = survivors(scores, going_on)
+    assert chosen.sum() == -(-going_on.sum() // 2) and not (chosen & ~going_on).any()
+    stopped = going_on & ~chosen
+    if stopped.any():
+        assert scores[stopped].max() <= scores[chosen].min()
+
+
+METHODS = [FPacohMap(kappa=0.1 * (i + 1)) for i in range(4)]
+BUDGET = Budget("made up", 4, (10, 20, 40), (10, 20), 2, 1)
+# Score of each method at 10, 20 and 40 steps.
+SCORES = {
+    10: [4.0, 1.0, 3.0, 2.0],
+    20: [5.0, 9.0, 6.0, 9.0],
+    40: [9.0, 9.0, 5.5, 9.0],
+}
+
+
+class MadeUpBatch:
+    """Trainings that do nothing, and whose scores are looked up."""
+
+    made: list["MadeUpBatch"] = []
+
+    def __init__(self, entries, tasks, folds, *, places, seed):
+        self.entries, self.places, self.steps = list(entries), places, 0
+        self.calls: list[Any] = []
+        MadeUpBatch.made.append(self)
+
+    def train(self, steps, going_on, watch):
+        self.calls.append((steps, np.asarray(going_on).astype(int).tolist()))
+        if not watch.share(1.0):
+            self.steps = steps
+
+    def surrogates(self):
+        return np.arange(len(self.entries))
+
+    def answers(self, exam, asked):
+        return self.steps, np.arange(len(self.entries))
+
+
+def race(monkeypatch, budget=BUDGET, scores=SCORES, watch=None) -> tuple[Race, MadeUpBatch, list]:
+    monkeypatch.setattr(racing, "Batch", MadeUpBatch)
+    monkeypatch.setattr(racing, "part", lambda answers, rows: (answers[0], answers[1][rows]))
+    # Both folds of a method must be scored together, and no other's with them.
+    monkeypatch.setattr(racing, "score_by_run", lambda answers, y_std: look_up(answers, scores))
+    monkeypatch.setattr(racing, "entry_of", lambda surrogates, index: index)
+    tasks = tasks_of(*[[1.0, 2.0, 3.0]] * 4)
+    folds = folds_of(4, 2)
+    reports: list[tuple[float, str, float | None]] = []
+    found = run_race(
+        METHODS,
+        tasks,
+        folds,
+        exam_of(tasks, folds),
+        budget,
+        seed=0,
+        watch=watch or Watch(None),
+        report=lambda *told: reports.append(told),
+    )
+    return found, MadeUpBatch.made[-1], reports
+
+
+def look_up(answers, scores) -> np.ndarray:
+    steps, rows = answers
+    method = rows[0] // 2
+    assert rows.tolist() == [2 * method, 2 * method + 1]
+    return scores[steps][method] + np.array([-1.0, 1.0])
+
+
+def test_the_worse_half_stops_at_each_rung(monkeypatch):
+    found, batch, reports = race(monkeypatch)
+    assert batch.calls == [
+        (10, [1, 1, 1, 1, 1, 1, 1, 1]),
+        # Methods 0 and 2 were better at 10 steps, whatever the others would have become.
+        (20, [1, 1, 0, 0, 1, 1, 0, 0]),
+        (40, [0, 0, 0, 0, 1, 1, 0, 0]),
+    ]
+    told = [(METHODS.index(s.method), s.steps, s.score) for s in found.standings]
+    assert told == [
+        *[(i, 10, SCORES[10][i]) for i in range(4)],
+        (0, 20, 5.0),
+        (2, 20, 6.0),
+        (2, 40, 5.5),
+    ]
+    # The leader is the one that still trains, as it is now; its surrogate is without fold 0.
+    assert found.leading == replace(METHODS[2], num_steps=40)
+    assert found.leader == 4
+    assert [best for _, _, best in reports] == [None, 4.0, 6.0]
+    # Ten steps of all, ten of half, twenty of a quarter: 10 + 5 + 5.
+    np.testing.assert_allclose([fraction for fraction, _, _ in reports], [0.0, 0.5, 0.75])
+    assert [text for _, text, _ in reports] == [
+        "4 configurations, 10 steps",
+        "2 configurations, 20 steps",
+        "1 configurations, 40 steps",
+    ]
+
+
+def test_without_rungs_everybody_trains_to_the_end(monkeypatch):
+    found, batch, _ = race(monkeypatch, replace(BUDGET, rungs=()))
+    assert all(sum(going_on) == 8 for _, going_on in batch.calls)
+    assert len(found.standings) == 12
+
+
+def test_there_is_room_for_the_members_of_the_winner(monkeypatch):
+    """A member for each fold and one that sees everything, five times."""
+    assert race(monkeypatch, replace(BUDGET, members=5))[0].places == 5 * 3
+    assert race(monkeypatch)[0].places == 4 * 2
+
+
+def test_if_all_diverge_the_race_is_over(monkeypatch):
+    scores = {10: [1.0, 2.0, 3.0, 4.0], 20: [-np.inf] * 4, 40: [0.0] * 4}
+    found, batch, _ = race(monkeypatch, scores=scores)
+    assert [steps for steps, _ in batch.calls] == [10, 20]
+    assert len(found.standings) == 6
+
+
+class Interrupted(Watch):
+    """Somebody presses Ctrl-C while the batch trains for the `after`-th time."""
+
+    def __init__(self, after: int):
+        super().__init__(None)
+        self.left = after
+
+    def share(self, fraction: float) -> bool:
+        self.left -= fraction == 1.0
+        self.interrupted = self.left <= 0
+        return self.interrupted
+
+
+@pytest.mark.parametrize(("after", "scored", "leading"), [(1, 0, 0), (2, 4, 0), (3, 6, 2)])
+def test_an_interrupted_race_has_the_leader_of_what_was_scored(monkeypatch, after, scored, leading):
+    found, batch, _ = race(monkeypatch, watch=Interrupted(after))
+    assert len(batch.calls) == after and len(found.standings) == scored
+    assert found.leading == replace(METHODS[leading], num_steps=batch.steps)
+
+
+def test_a_race_against_the_clock_ends_after_its_share(monkeypatch):
+    class Late(Watch):
+        def share(self, fraction: float) -> bool:
+            return fraction < 1.0
+
+    found, batch, _ = race(monkeypatch, watch=Late(1e9))
+    assert len(batch.calls) == 1 and len(found.standings) == 4
+
+
+def standing(steps: int, *by_run: float) -> Standing:
+    return Standing(FPacohMap(num_steps=steps), steps, np.array(by_run))
+
+
+def test_the_best_score_wins_and_of_equals_the_shortest_training():
+    """Better by the same amount in every run: no luck about it."""
+    best = standing(100, 1.0, 2.0, 3.0)
+    shorter, longer = (standing(steps, 0.5, 1.5, 2.5) for steps in (50, 400))
+    assert winner([shorter, best, longer]) is best
+    equal = standing(20, 1.0, 2.0, 3.0)
+    assert winner([best, equal]) is winner([equal, best]) is equal
+
+
+def test_a_winner_that_diverged_wins_only_if_all_did():
+    lost = standing(400, -np.inf, -np.inf)
+    assert winner([lost, standing(10, -50.0, -60.0)]).steps == 10
+    assert winner([lost, lost]).score == -np.inf
+
+
+@pytest.mark.parametrize("num", [1, 3, 6, 40])
+def test_candidates_are_of_one_shape_and_begin_alike(num):
+    found = candidates(num, 20, 6, seed=0)
+    assert len(found) == num == len(set(found))
+    sizes = ("feature_dim", "batch_size", "num_measurements", "measurements_from_task")
+    assert len({tuple(getattr(method, name) for name in sizes) for method in found}) == 1
+    assert found == candidates(50, 20, 6, seed=0)[:num]
+    assert found[0] == candidates(num, 20, 6, seed=1)[0]
+    assert all(type(method.offset) is type(method.kappa) is float for method in found)
+
+
+def test_other_seeds_draw_other_candidates_and_few_tasks_stay_closer():
+    ours, theirs = candidates(40, 20, 6, seed=0), candidates(40, 20, 6, seed=1)
+    assert ours[10:] != theirs[10:]
+    few = candidates(40, 2, 6, seed=0)
+    assert np.mean([m.kappa for m in few[10:]]) > 2 * np.mean([m.kappa for m in ours[10:]])

@@ -1,0 +1,172 @@
+"""Replayed runs: who asks for what when, by surrogates whose beliefs are known."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metaprior.data import Run
+from metaprior.learning import _replay
+from metaprior.learning._exam import exam_of, folds_of
+from metaprior.learning._replay import (
+    BETA,
+    FEWEST_POINTS,
+    SOLVED,
+    Replay,
+    _order,
+    _regret,
+    evaluations_until_solved,
+    replay,
+    summary,
+)
+from metaprior.methods import AbstractSurrogate
+from metaprior.methods._gaussian_posterior import AbstractGaussianPosterior
+from metaprior.methods._method import Moments
+from tests.learning.answers import LastSeen, Level, QuickPlainGP, Slope, tasks_of
+
+CAPACITY = 6
+jitted_order = eqx.filter_jit(_order)
+
+
+def order(surrogate: AbstractSurrogate, x: list[float], y: list[float]) -> list[int]:
+    length, spare = len(x), CAPACITY - len(x)
+    found = jitted_order(
+        surrogate,
+        jnp.asarray([*x, *[9.0] * spare])[:, None],
+        jnp.asarray([*y, *[9.0] * spare]),
+        jnp.asarray(length),
+    )
+    assert found[length:].tolist() == list(range(length, CAPACITY))
+    return found[:length].tolist()
+
+
+def test_points_are_asked_from_the_highest_bound_down():
+    """A point behind the end of the run would be the best of all, and is never asked."""
+    x, y = [0.3, 0.9, 0.1, 0.6], [0.0, 0.0, 0.0, 0.0]
+    assert order(Slope(jnp.asarray(1.0)), x, y) == [1, 3, 0, 2]
+    assert order(Slope(jnp.asarray(-1.0)), x, y) == [2, 0, 3, 1]
+
+
+class Contrary(AbstractSurrogate):
+    """Wants small points after a value above zero and large ones otherwise: it must see the values
+    of what it asked for, in that order, and of nothing else."""
+
+    def condition(self, run: Run) -> Level:
+        last = jnp.where(run.length > 0, run.y[jnp.maximum(run.length - 1, 0)], 0.0)
+        return Level(jnp.asarray(0.0), jnp.where(last > 0, -1.0, 1.0), jnp.asarray(1.0))
+
+
+def test_what_is_asked_depends_on_what_was_answered():
+    x = [0.1, 0.2, 0.3, 0.4, 0.5]
+    # 4 (no answer yet), +1: 0, then -1: 3, then -1: 2, then +1: 1.
+    assert order(Contrary(), x, [-1.0, 0.0, 1.0, -1.0, 1.0]) == [4, 0, 3, 2, 1]
+
+
+class Doubtful(AbstractSurrogate):
+    """Expects 1 of large points, for certain, and 0 of small ones, give or take `std`."""
+
+    std: jnp.ndarray
+
+    def condition(self, run: Run) -> "Side":
+        return Side(self.std)
+
+
+class Side(AbstractGaussianPosterior):
+    std: jnp.ndarray
+
+    def moments(self, x):
+        is_large = jnp.where(x[0] > 0.5, 1.0, 0.0)
+        return Moments(is_large, (1.0 - is_large) * self.std**2, jnp.asarray(0.0))
+
+    def sample(self, x, num, *, key):
+        raise NotImplementedError
+
+    def path(self, anchors, *, key):
+        raise NotImplementedError
+
+
+def test_doubt_is_worth_a_try_if_there_is_enough_of_it():
+    surely = 1.01 / BETA
+    assert order(Doubtful(jnp.asarray(surely)), [0.9, 0.1], [0.0, 0.0]) == [1, 0]
+    assert order(Doubtful(jnp.asarray(0.98 * surely)), [0.9, 0.1], [0.0, 0.0]) == [0, 1]
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.floats(-5, 5), min_size=1, max_size=CAPACITY), st.integers(0, 2**31 - 1))
+def test_an_order_has_every_point_once(values, seed):
+    x = np.random.default_rng(seed).uniform(size=len(values)).tolist()
+    assert sorted(order(Contrary(), x, values)) == list(range(len(values)))
+
+
+def test_regret_by_hand():
+    values = np.array([[0.0, 4.0, 2.0, 1.0, 3.0], [7.0, 7.0, 7.0, 7.0, 1e9]])
+    found = _regret(values, np.array([5, 4]), np.array([[3, 0, 2, 4, 1], [3, 2, 1, 0, 4]]))
+    # Best 4 and median 2 of the first; the second is constant, and one shorter.
+    np.testing.assert_allclose(found[0], [1.5, 1.5, 1.0, 0.5, 0.0])
+    np.testing.assert_allclose(found[1], [0.0, 0.0, 0.0, 0.0, np.nan])
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e6])
+def test_regret_has_no_unit_even_where_most_values_are_the_best(unit):
+    values = unit * np.array([[5.0, 5.0, 5.0, 1.0]])
+    found = _regret(values, np.array([4]), np.array([[3, 0, 1, 2]]))
+    np.testing.assert_allclose(found, [[1.0, 0.0, 0.0, 0.0]])
+
+
+def test_a_run_is_solved_when_hardly_any_regret_is_left():
+    little, much = 0.9 * SOLVED, 1.1 * SOLVED
+    regret = np.array([[0.0, 0.0, 0.0], [1.0, much, little], [2.0, 0.0, np.nan]])
+    assert evaluations_until_solved(regret).tolist() == [1, 3, 2]
+
+
+def test_what_is_saved_by_hand():
+    """Solved after 1, 2 and 1 evaluations instead of after 3, 3 and 1."""
+    ours = np.array([[0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, np.nan], [0.0, 0.0, 0.0, 0.0]])
+    theirs = np.array([[1.0, 1.0, 0.0, 0.0], [2.0, 1.0, 0.0, np.nan], [0.0, 0.0, 0.0, 0.0]])
+    found = summary(Replay(ours, theirs, theirs))
+    assert found["steps"] == [1, 2, 3, 4] and found["runs"] == 3
+    assert found["saved_evaluations"] == 1.0
+    expected = scipy.stats.t.interval(0.95, 2, 1.0, scipy.stats.sem([2.0, 1.0, 0.0]))
+    np.testing.assert_allclose(found["saved_interval"], expected)
+    np.testing.assert_allclose(found["learned"], [1 / 3, 0.0, 0.0, 0.0])
+    np.testing.assert_allclose(found["vanilla"], [1.0, 2 / 3, 0.0, 0.0])
+
+
+def test_a_run_that_has_ended_stays_where_it_ended():
+    """Which is at its best, whoever chose: all of its points have been asked."""
+    regret = np.array([[2.0, 0.0, np.nan, np.nan], [3.0, 2.0, 2.0, 0.0]])
+    np.testing.assert_allclose(
+        summary(Replay(regret, regret, regret))["recorded"], [2.5, 1.0, 1.0, 0.0]
+    )
+
+
+def test_one_run_saves_something_but_nobody_knows_how_surely():
+    found = summary(Replay(np.array([[0.0, 0.0]]), np.array([[1.0, 0.0]]), np.zeros((1, 2))))
+    assert found["saved_evaluations"] == 1.0 and found["saved_interval"] is None
+
+
+def test_every_run_is_replayed_with_the_surrogate_that_did_not_see_it(monkeypatch):
+    """In the first fold large points are expected to be good, and are; in the second small ones are
+    expected to be good, and are not."""
+    monkeypatch.setattr(_replay, "FittedGP", QuickPlainGP)
+    rising = [float(i) for i in range(6)]
+    tasks = tasks_of(rising, [1.0, 2.0], rising, rising[:5], rising)
+    exam = exam_of(tasks, folds_of(5, 2))
+    found = replay(Slope(jnp.array([1.0, -1.0])), exam, 1)
+    assert found is not None
+    # Without the run of two points, which is too short to choose from.
+    assert FEWEST_POINTS > 2 and len(found.learned) == 4
+    assert evaluations_until_solved(found.learned).tolist() == [1, 1, 5, 6]
+    assert evaluations_until_solved(found.recorded).tolist() == [6, 6, 5, 6]
+    assert np.isnan(found.learned[2, 5:]).all() and not np.isnan(found.learned[2, :5]).any()
+    # The plain GP has the same chances in both folds: its runs are the same.
+    np.testing.assert_array_equal(found.vanilla[0], found.vanilla[3])
+
+
+def test_nothing_is_replayed_if_all_runs_are_short():
+    tasks = tasks_of([1.0], [1.0, 2.0])
+    exam = exam_of(tasks, folds_of(2, 2))
+    assert replay(LastSeen(jnp.zeros(2)), exam, 1) is None
