@@ -6,6 +6,7 @@
     python -m benchmarks.transfer --show one.json two.json # the tables of records made before
     python -m benchmarks.transfer --line-up framework      # F-PACOH by every route, two families
     python -m benchmarks.transfer --line-up learn          # `learn` as it is, tables included
+    python -m benchmarks.transfer --line-up hindsight      # 64 configurations of F-PACOH-MAP
 
 For every family and seed: histories of n tasks and T points are collected by vanilla GP-UCB (the
 paper's table of n and T), every method is trained on them with its defaults, and then optimises the
@@ -68,6 +69,8 @@ from metaprior.studies import (
     race,
     values_at_predicted_best,
 )
+from metaprior.studies._draws import draw_numbers
+from metaprior.studies._entrants import search_ranges
 
 SIMULATED = (Mixture1d(), Branin(), Camelback(), Hartmann6())
 TABLES = tuple(LookUpTable(name) for name in ("glmnet", "rpart", "xgboost"))
@@ -153,6 +156,14 @@ def without_tuning(family: Family) -> dict[str, AbstractMethod]:
     }
 
 
+def hindsight(family: Family) -> dict[str, AbstractMethod]:
+    """Random configurations of F-PACOH-MAP, of one shape: what a search could have found."""
+    ranges = search_ranges("FPacohMap")
+    fixed = {"num_steps": 4000, "batch_size": 4, "feature_dim": 6}
+    drawn = [draw_numbers("FPacohMap", ranges, i, seed=0) | fixed for i in range(64)]
+    return {f"configuration {i}": FPacohMap(**numbers) for i, numbers in enumerate(drawn)}
+
+
 class LineUp(NamedTuple):
     """Methods to be raced, by the names of their rows, the families they are raced on, and how
     many queries they get."""
@@ -166,6 +177,7 @@ LINE_UPS = {
     "paper": LineUp(lambda family: PAPER, tuple(f.name for f in SIMULATED), 50),
     "framework": LineUp(framework, ("mixture1d", "branin"), 20),
     "learn": LineUp(without_tuning, tuple(FAMILIES), 50),
+    "hindsight": LineUp(hindsight, tuple(f.name for f in SIMULATED), 20),
 }
 METRICS = (
     "inference regret at 20",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 import metaprior as mp
-from metaprior.gp import EffectsProcess, GaussianProcess, SquaredExponential, condition
+from metaprior.gp import EffectsProcess, GaussianProcess, SquaredExponential, Warp, condition
 from metaprior.gp._means import AbstractMean
 from metaprior.methods import FPacohMap
 
@@ -37,13 +37,14 @@ PLAIN = GaussianProcess(
     SquaredExponential(jnp.log(LENGTHSCALE), jnp.log(VARIANCE)),
     jnp.log(NOISE_VARIANCE),
 )
+UNWARPED = Warp(jnp.zeros(2), jnp.zeros(2), jnp.asarray(False))
 BASE = ConstantKernel(VARIANCE) * RBF(LENGTHSCALE)
 
 
 def process(v_c: float, v_a: float, offset: bool = True, amplitude: bool = True) -> EffectsProcess:
     numbers = jnp.log(v_c), jnp.log(v_a), jnp.asarray(offset), jnp.asarray(amplitude)
     # What the abstract class declares are properties here, and no arguments.
-    return EffectsProcess(PLAIN, *numbers)  # pyright: ignore[reportCallIssue]
+    return EffectsProcess(PLAIN, UNWARPED, *numbers)  # pyright: ignore[reportCallIssue]
 
 
 def base(x: np.ndarray, z: np.ndarray | None = None) -> np.ndarray:

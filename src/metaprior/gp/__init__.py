@@ -30,3 +30,4 @@ from metaprior.gp._process import AbstractObservedProcess as AbstractObservedPro
 from metaprior.gp._process import GaussianProcess as GaussianProcess
 from metaprior.gp._refine import Spread as Spread
 from metaprior.gp._refine import refine as refine
+from metaprior.gp._warp import Warp as Warp

@@ -14,18 +14,31 @@ from jaxtyping import Array, Bool, Float
 from metaprior.gp._kernels import AbstractKernel
 from metaprior.gp._means import AbstractMean
 from metaprior.gp._process import AbstractObservedProcess, GaussianProcess
+from metaprior.gp._warp import Warp
+
+
+class WarpedMean(AbstractMean):
+    """A mean that sees warped points."""
+
+    base: AbstractMean
+    warp: Warp
+
+    def __call__(self, x):
+        return self.base(self.warp(x))
 
 
 class EffectsKernel(AbstractKernel):
-    """A kernel, a constant, and the product of the means at the two points."""
+    """A kernel, a constant, and the product of the means at the two points, all of them warped."""
 
     base: AbstractKernel
     mean: AbstractMean
+    warp: Warp
     offset_variance: Float[Array, ""]
     amplitude_variance: Float[Array, ""]
 
     def embed(self, x):
-        return jnp.append(self.base.embed(x), self.mean(x))
+        warped = self.warp(x)
+        return jnp.append(self.base.embed(warped), self.mean(warped))
 
     def between(self, a, b):
         effects = self.offset_variance + self.amplitude_variance * a[-1] * b[-1]
@@ -33,13 +46,14 @@ class EffectsKernel(AbstractKernel):
 
 
 class EffectsProcess(AbstractObservedProcess):
-    """A Gaussian process with random effects of the task.
+    """A Gaussian process with random effects of the task, over warped inputs.
 
     The variances are trained; `has_offset` and `has_amplitude` switch the effects on, and are not.
     Being numbers, they may differ between trainings that are done at once.
     """
 
     plain: GaussianProcess
+    warp: Warp
     log_offset_variance: Float[Array, ""]
     log_amplitude_variance: Float[Array, ""]
     has_offset: Bool[Array, ""]
@@ -47,7 +61,7 @@ class EffectsProcess(AbstractObservedProcess):
 
     @property
     def mean(self) -> AbstractMean:
-        return self.plain.mean
+        return WarpedMean(self.plain.mean, self.warp)
 
     @property
     def log_noise_variance(self) -> Float[Array, ""]:
@@ -58,6 +72,7 @@ class EffectsProcess(AbstractObservedProcess):
         return EffectsKernel(
             self.plain.kernel,
             self.plain.mean,
+            self.warp,
             jnp.where(self.has_offset, jnp.exp(self.log_offset_variance), 0.0),
             jnp.where(self.has_amplitude, jnp.exp(self.log_amplitude_variance), 0.0),
         )

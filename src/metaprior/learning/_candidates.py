@@ -43,6 +43,6 @@ def candidates(num: int, num_tasks: int, feature_dim: int, *, seed: int) -> list
         drawn = {
             name: exp(rng.uniform(log(low), log(high))) for name, (low, high) in ranges.items()
         }
-        offset, amplitude = (float(on) for on in rng.integers(2, size=2))
-        first.append(replace(plain, offset=offset, amplitude=amplitude, **drawn))
+        switches = {name: float(rng.integers(2)) for name in ("offset", "amplitude", "warp")}
+        first.append(replace(plain, **switches, **drawn))
     return first[:num]

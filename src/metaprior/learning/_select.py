@@ -12,7 +12,15 @@ from metaprior.data import Tasks
 from metaprior.learning._batch import Batch, Entry
 from metaprior.learning._budget import Budget
 from metaprior.learning._candidates import candidates
-from metaprior.learning._exam import Answers, Exam, exam_of, folds_of, shuffled, spread_of
+from metaprior.learning._exam import (
+    Answers,
+    Exam,
+    Fold,
+    exam_of,
+    folds_of,
+    shuffled,
+    spread_of,
+)
 from metaprior.learning._progress import LearnProgress, OnLearnProgress, Watch
 from metaprior.learning._race import Race, Standing, run_race, winner
 from metaprior.learning._score import mixed, part, score_by_run
@@ -60,7 +68,7 @@ def select(
 
     tasks, order = shuffled(tasks, np.random.default_rng(seed))
     folds = folds_of(tasks.num_tasks, budget.folds)
-    exam = exam_of(tasks, folds)
+    past = _Past(tasks, folds, exam_of(tasks, folds), order, seed)
     races: list[Race] = []
     for lane, feature_dim in enumerate(budget.feature_dims):
 
@@ -68,21 +76,18 @@ def select(
             share = (lane + fraction) / len(budget.feature_dims)
             report("choosing a configuration", RACE * share, trying, best)
 
-        methods = candidates(
-            -(-budget.candidates // len(budget.feature_dims)),
-            tasks.num_tasks,
-            feature_dim,
-            seed=seed,
+        num = -(-budget.candidates // len(budget.feature_dims))
+        methods = candidates(num, tasks.num_tasks, feature_dim, seed=seed)
+        races.append(
+            run_race(
+                methods, tasks, folds, past.exam, budget, seed=seed, watch=watch, report=report_race
+            )
         )
-        race = run_race(
-            methods, tasks, folds, exam, budget, seed=seed, watch=watch, report=report_race
-        )
-        races.append(race)
         if watch.interrupted:
             break
     standings = [standing for race in races for standing in race.standings]
     if watch.interrupted or not standings:
-        return _interrupted(races, exam, order)
+        return _interrupted(races, past)
     first = winner(standings)
     if not np.isfinite(first.score):
         raise FloatingPointError(
@@ -90,57 +95,74 @@ def select(
         )
     places = max(race.places for race in races if any(each is first for each in race.standings))
     report("confirming the best with other seeds", RACE, _words(first), first.score)
-    method = replace(first.method, num_steps=first.steps)
-    seeds, num_folds = range(1, budget.members + 1), len(folds)
-    judged = [Entry(method, fold, s) for fold in range(num_folds) for s in seeds]
-    final = [Entry(method, None, s) for s in seeds]
-    batch = Batch([*judged, *final], tasks, folds, places=places, seed=seed)
-    everyone = np.ones(len(batch.entries), bool)
-    batch.train(first.steps, everyone, watch)
+    batch = _confirm(first, past, budget, places, watch)
     # Members that are not yet what won are worse than the leader of the race as it is.
     if batch.steps < first.steps and (watch.interrupted or batch.steps == 0):
-        return _interrupted(races, exam, order)
+        return _interrupted(races, past)
     report("judging it on held-out runs", CONFIRM, _words(first), first.score)
-    method = replace(method, num_steps=batch.steps)
-    answers = batch.answers(exam, np.arange(len(everyone)) < len(judged))
-    y_std = spread_of(tasks)
-    by_member = [part(answers, np.arange(num_folds) * len(seeds) + i) for i in range(len(seeds))]
-    together = mixed(by_member)
+    return _judged(batch, past, budget.members, standings)._replace(interrupted=watch.interrupted)
+
+
+class _Past(NamedTuple):
+    """Past runs in random order, cut into folds, and the exam on them."""
+
+    tasks: Tasks
+    folds: list[Fold]
+    exam: Exam
+    order: Int[np.ndarray, " n"]
+    seed: int
+
+
+def _confirm(first: Standing, past: _Past, budget: Budget, places: int, watch: Watch) -> Batch:
+    """The winner from other seeds, without each fold, and then with all runs."""
+    method = replace(first.method, num_steps=first.steps)
+    folds, seeds = [*range(len(past.folds)), None], range(1, budget.members + 1)
+    entries = [Entry(method, fold, member) for fold in folds for member in seeds]
+    batch = Batch(entries, past.tasks, past.folds, places=places, seed=past.seed)
+    batch.train(first.steps, np.ones(len(entries), bool), watch)
+    return batch
+
+
+def _judged(batch: Batch, past: _Past, num_seeds: int, standings: list[Standing]) -> Selection:
+    """One member or all of them, whichever foresees held-out runs better."""
+    num_folds = len(past.folds)
+    held_out = np.array([entry.fold is not None for entry in batch.entries])
+    answers = batch.answers(past.exam, held_out)
+    # The entries of a member are `num_seeds` apart, fold after fold.
+    by_member = [part(answers, np.arange(num_folds) * num_seeds + i) for i in range(num_seeds)]
+    together, y_std = mixed(by_member), spread_of(past.tasks)
     members, chosen = 1, by_member[0]
     apart = [np.mean(score_by_run(each, y_std)) for each in by_member]
     if np.mean(score_by_run(together, y_std)) > np.mean(apart):
-        members, chosen = len(seeds), together
+        members, chosen = num_seeds, together
     surrogates = batch.surrogates()
-
-    def some(indices) -> AbstractSurrogate:
-        return entry_of(surrogates, np.asarray(indices))
-
+    rows = np.arange(len(batch.entries)).reshape(num_folds + 1, num_seeds)[:, :members]
     return Selection(
-        method,
+        replace(batch.entries[0].method, num_steps=batch.steps),
         members,
-        some(len(judged) + np.arange(members)),
-        some([[fold * len(seeds) + i for i in range(members)] for fold in range(num_folds)]),
-        exam,
+        entry_of(surrogates, rows[-1]),
+        entry_of(surrogates, rows[:-1]),
+        past.exam,
         chosen,
-        order,
+        past.order,
         standings,
-        watch.interrupted,
+        False,
     )
 
 
-def _interrupted(races: list[Race], exam: Exam, order) -> Selection:
+def _interrupted(races: list[Race], past: _Past) -> Selection:
     """The best so far, as it is: it has not seen one of the folds."""
     known = [race for race in races if race.standings]
     race = max(known, key=_best_score) if known else races[0]
     standings = [standing for race in races for standing in race.standings]
     learned = jax.tree.map(lambda leaf: leaf[None] if hasattr(leaf, "shape") else leaf, race.leader)
-    return Selection(race.leading, 1, learned, None, exam, None, order, standings, True)
+    return Selection(race.leading, 1, learned, None, past.exam, None, past.order, standings, True)
 
 
 def _words(standing: Standing) -> str:
     method = standing.method
-    effects = [name for name in ("offset", "amplitude") if getattr(method, name)]
-    extras = f", {' and '.join(effects)} of tasks" if effects else ""
+    effects = [name for name in ("offset", "amplitude", "warp") if getattr(method, name)]
+    extras = f", {' and '.join(effects)}" if effects else ""
     return f"kappa {method.kappa:.2g}, {standing.steps} steps{extras}"
 
 

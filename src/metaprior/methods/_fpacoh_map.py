@@ -54,6 +54,7 @@ class FPacohMap(AbstractGradientMethod):
     - `score_estimator`: "spectral" or "sliced", where a hyper-prior has samples and no density.
     - `offset`, `amplitude`: 1 if tasks may differ in the level of the learned mean, and in its
       amplitude; 0, as in the paper, if not.
+    - `warp`: 1 if every dimension is bent by a learned curve, the same for all tasks; 0 if not.
     - `noise_log_spread`, `scale_log_spread`: how far noise variance and kernel variance of a new
       run may be from the learned ones, in logarithms; with 0 they are kept, as in the paper.
     """
@@ -74,12 +75,13 @@ class FPacohMap(AbstractGradientMethod):
     scale_log_spread: float = 1.0
     offset: float = 0.0
     amplitude: float = 0.0
+    warp: float = 0.0
     hyper_prior: AbstractProcess | None = None
     score_estimator: str = "spectral"
 
     def initial(self, num_columns: int, *, key: PRNGKeyArray) -> EffectsProcess:
         process = neural_gp(num_columns, self.feature_dim, key=key)
-        return with_effects(process, self.offset, self.amplitude)
+        return with_effects(process, num_columns, self.offset, self.amplitude, self.warp)
 
     def objective(self, tasks: Tasks, data: MetaData) -> FPacohObjective:
         shortest = int(tasks.lengths.min())

@@ -11,6 +11,7 @@ from metaprior.gp import (
     GaussianProcess,
     NeuralMean,
     SquaredExponential,
+    Warp,
 )
 
 WIDTH, DEPTH = 32, 3
@@ -29,10 +30,16 @@ def neural_gp(num_columns: int, feature_dim: int, *, key: PRNGKeyArray) -> Gauss
     return GaussianProcess(NeuralMean(mean), FeatureKernel(base, features), jnp.log(1e-2))
 
 
-def with_effects(process: GaussianProcess, offset: Number, amplitude: Number) -> EffectsProcess:
-    """`process` for tasks that differ in level and in amplitude, where these are not 0."""
+def with_effects(
+    process: GaussianProcess, num_columns: int, offset: Number, amplitude: Number, warp: Number
+) -> EffectsProcess:
+    """`process` for tasks that differ in level and in amplitude, over warped inputs, where these
+    are not 0."""
     # In standardised units: half of the spread of all observations.
     start = jnp.log(0.25)
-    switches = jnp.asarray(offset) > 0, jnp.asarray(amplitude) > 0
+    straight = jnp.zeros(num_columns)
+    has_offset, has_amplitude, is_warped = (jnp.asarray(on) > 0 for on in (offset, amplitude, warp))
+    curves = Warp(straight, straight, is_warped)
+    numbers = start, start, has_offset, has_amplitude
     # The checker counts among the fields what the class computes from them.
-    return EffectsProcess(process, start, start, *switches)  # pyright: ignore[reportCallIssue]
+    return EffectsProcess(process, curves, *numbers)  # pyright: ignore[reportCallIssue]
