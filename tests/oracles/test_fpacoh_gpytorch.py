@@ -53,7 +53,11 @@ def random_prior(d):
     process = FPacohMap(feature_dim=3).blank_surrogate(d).process
     scalars = (-0.7, 0.4, np.log(NOISE))
     return eqx.tree_at(
-        lambda p: (p.kernel.base.log_lengthscale, p.kernel.base.log_variance, p.log_noise_variance),
+        lambda p: (
+            p.plain.kernel.base.log_lengthscale,
+            p.plain.kernel.base.log_variance,
+            p.plain.log_noise_variance,
+        ),
         process,
         tuple(jnp.asarray(value) for value in scalars),
     )
@@ -61,6 +65,7 @@ def random_prior(d):
 
 def as_parameters(process):
     """Our prior, or a gradient of it, as the dictionary that the reference takes."""
+    process = process.plain
     mean, features = process.mean.network.layers, process.kernel.features.layers
     return {
         "mean_weights": [np.array(layer.weight) for layer in mean],
