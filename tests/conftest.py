@@ -58,8 +58,12 @@ def hill_prior(hill_space, hill_runs, quick_fpacoh):
 LONG = ("tests/conformance", "tests/cli", "tests/test_documents", "tests/methods", "tests/bo")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Tests of one file run on one worker, so that its fixtures are made once."""
+    """Tests of one file run on one worker, so that its fixtures are made once.
+
+    Before the workers of pytest-xdist look at the groups, which they do in this hook too.
+    """
     items.sort(key=lambda item: not item.nodeid.startswith(LONG))
     for item in items:
         if item.get_closest_marker("xdist_group") is None:

@@ -17,7 +17,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 @pytest.mark.parametrize(
     "name",
     [
-        "README.md",
+        pytest.param("README.md", marks=pytest.mark.slow),
         pytest.param("docs/index.md", marks=pytest.mark.slow),
         pytest.param("docs/adding-a-method.md", marks=pytest.mark.slow),
     ],

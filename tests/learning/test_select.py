@@ -18,6 +18,9 @@ from metaprior.learning._race import Standing
 from metaprior.methods import Ensemble, FPacohMap, Guarded
 from metaprior.report._findings import read_findings
 
+# Every one of these learns, and that is mostly compilation.
+pytestmark = pytest.mark.slow
+
 TINY = Budget("tiny", 3, (5, 10), (5,), 2, 1)
 CORNERS = [[-1.0, 0.0], [1.0, 10.0], [0.3, 6.0]]
 

@@ -81,6 +81,7 @@ def test_without_observations_the_particles_are_draws_of_the_prior():
     np.testing.assert_array_equal(posterior.prior.log_noise_variance, prior.log_noise_variance)
 
 
+@pytest.mark.slow
 def test_the_capacity_of_a_run_does_not_matter():
     model = surrogate(network_prior(2, 5, 1, 0.3, key=jr.key(0)))
     small, large = (condition(model, observations(5, capacity)) for capacity in (8, 32))

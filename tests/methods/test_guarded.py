@@ -118,6 +118,7 @@ def test_trust_does_not_depend_on_the_unit_of_the_values():
     np.testing.assert_allclose(trust(other, scaled), expected, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_batches_are_the_same_as_one_by_one():
     runs = [hill_run(n, n) for n in (0, 3, 9)]
     stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *runs)
@@ -217,6 +218,7 @@ def test_points_are_spread_out(num, seed, outwards):
     assert (np.asarray(novelty)[num:] == 0.0).all()
 
 
+@pytest.mark.slow
 def test_a_long_run_is_judged_by_some_of_its_points():
     long = hill_run(100)
     found, _ = eqx.filter_jit(spread_out)(long, jnp.asarray(1.0))

@@ -24,7 +24,7 @@ PHONE, DESK = (360, 800), (1280, 900)
 # The smallest text of a figure that is still read without zooming, in pixels.
 SMALLEST_TEXT = 9.0
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 MEASURE = """
 const frame = document.getElementById("page");

@@ -52,7 +52,14 @@ def prior_of(name, tasks):
     return mp.Prior(tasks.space, "minimize", method, surrogate, history, {"tasks": 6, "seed": 3})
 
 
-@pytest.mark.parametrize("name", sorted(known_methods()))
+FAST = ("ABLR", "FPacohMap", "FittedGP", "LearnedGP", "PacohMap", "VanillaGP")
+EVERY = [
+    pytest.param(name, marks=[] if name in FAST else [pytest.mark.slow])
+    for name in sorted(known_methods())
+]
+
+
+@pytest.mark.parametrize("name", EVERY)
 def test_a_loaded_prior_predicts_the_same_bit_for_bit(name, hill_space, hill_runs, tmp_path):
     prior = prior_of(name, mp.Tasks.from_runs(hill_runs, space=hill_space))
     loaded = mp.load(prior.save(tmp_path / "prior"))
