@@ -24,7 +24,7 @@ is computed for each task, as in the paper, and for all tasks of a seed together
 import argparse
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -161,7 +161,7 @@ def hindsight(family: Family) -> dict[str, AbstractMethod]:
     ranges = search_ranges("FPacohMap")
     fixed = {"num_steps": 4000, "batch_size": 4, "feature_dim": 6}
     drawn = [draw_numbers("FPacohMap", ranges, i, seed=0) | fixed for i in range(64)]
-    return {f"configuration {i}": FPacohMap(**numbers) for i, numbers in enumerate(drawn)}
+    return {f"configuration {i}": replace(FPacohMap(), **each) for i, each in enumerate(drawn)}
 
 
 class LineUp(NamedTuple):

@@ -7,7 +7,7 @@ import numpy as np
 
 from metaprior._precision import float64
 from metaprior._prior import Prior
-from metaprior.data import Tasks, fit_standardiser
+from metaprior.data import Tasks
 from metaprior.learning import (
     Budget,
     OnLearnProgress,
@@ -22,7 +22,6 @@ from metaprior.meta import Progress
 from metaprior.meta._batch import entry
 from metaprior.methods import AbstractMethod, AbstractSurrogate, Ensemble, Guarded, OnProgress
 from metaprior.methods._ensemble import EnsembleSurrogate
-from metaprior.methods._guarded import GuardedSurrogate
 
 
 @overload
@@ -109,8 +108,7 @@ def _guarded(tasks: Tasks, selection: Selection) -> tuple[Guarded, AbstractSurro
         base = Ensemble(selection.method, selection.members)
         learned = EnsembleSurrogate(selection.learned)
     method = Guarded(base)
-    units = fit_standardiser(tasks.x, tasks.y, tasks.mask)
-    return method, GuardedSurrogate(learned, units.y_mean, units.y_std, method._caution())
+    return method, method.guard(learned, tasks)
 
 
 def _trained_on(tasks: Tasks, seed: int) -> dict[str, Any]:

@@ -6,7 +6,8 @@ import jax.random as jr
 import numpy as np
 
 import metaprior as mp
-from metaprior.gp import Warp
+from metaprior.gp import EffectsProcess, Warp
+from metaprior.methods._gp_surrogate import GPSurrogate
 
 ON, OFF = jnp.asarray(True), jnp.asarray(False)
 RNG = np.random.default_rng(0)
@@ -52,9 +53,10 @@ def test_training_bends_curves_that_are_on_and_no_others():
     x = rng.uniform(size=(4, 6, 1))
     runs = [(points, np.sin(9 * points[:, 0] ** 3)) for points in x]
     tasks = mp.Tasks.from_runs(runs, space=mp.Space(x=mp.Real(0.0, 1.0)))
-    bent = {
-        on: mp.methods.FPacohMap(warp=on, num_steps=20).meta_train(tasks, key=jr.key(0))
-        for on in (0.0, 1.0)
-    }
-    np.testing.assert_array_equal(bent[0.0].process.warp.log_tail, 0.0)
-    assert abs(float(bent[1.0].process.warp.log_tail[0])) > 1e-3
+    bends = {}
+    for on in (0.0, 1.0):
+        learned = mp.methods.FPacohMap(warp=on, num_steps=20).meta_train(tasks, key=jr.key(0))
+        assert isinstance(learned, GPSurrogate) and isinstance(learned.process, EffectsProcess)
+        bends[on] = np.asarray(learned.process.warp.log_tail)
+    np.testing.assert_array_equal(bends[0.0], 0.0)
+    assert abs(bends[1.0][0]) > 1e-3
