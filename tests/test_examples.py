@@ -27,7 +27,7 @@ def test_example_runs(path, tmp_path):
         env=environment,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=900,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout
