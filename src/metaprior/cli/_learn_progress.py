@@ -1,14 +1,15 @@
 """Live progress of learning: a bar on a terminal, a line for each stage elsewhere."""
 
 import time
-from types import TracebackType
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from metaprior.cli._shown import Shown
 
-class LearnBar:
+
+class LearnBar(Shown):
     """Shows what `learn` is at, on `console`, while used as a context."""
 
     def __init__(self, console: Console):
@@ -26,18 +27,6 @@ class LearnBar:
             disable=not console.is_terminal,
         )
         self._task = self._bar.add_task("Reading", total=1.0, standing="")
-
-    def __enter__(self) -> "LearnBar":
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._bar.stop()
 
     def __call__(self, progress: Any) -> None:
         """What `learn` calls now and then."""

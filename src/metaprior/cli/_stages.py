@@ -3,15 +3,16 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from metaprior.cli._shown import Shown
+
 Advance = Callable[[float], None]
 
 
-class Stages:
+class Stages(Shown):
     """Shows which of `count` stages is at work, on `console`, while used as a context."""
 
     def __init__(self, count: int, console: Console):
@@ -29,18 +30,6 @@ class Stages:
             disable=not console.is_terminal,
         )
         self._task = self._bar.add_task("", total=count)
-
-    def __enter__(self) -> "Stages":
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._bar.stop()
 
     @contextmanager
     def stage(self, title: str) -> Iterator[Advance]:

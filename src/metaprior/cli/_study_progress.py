@@ -1,14 +1,13 @@
 """Live progress of a study: a bar on a terminal, a line for each finished job elsewhere."""
 
-from types import TracebackType
-
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from metaprior.cli._shown import Shown
 from metaprior.studies import Job, Standing
 
 
-class StudyProgress:
+class StudyProgress(Shown):
     """Shows where a study stands, on `console`, while used as a context."""
 
     def __init__(self, console: Console):
@@ -25,18 +24,6 @@ class StudyProgress:
             disable=not console.is_terminal,
         )
         self._task = self._bar.add_task("", total=None, left="")
-
-    def __enter__(self) -> "StudyProgress":
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._bar.stop()
 
     def __call__(self, standing: Standing) -> None:
         """What the engine calls when a job begins or ends."""

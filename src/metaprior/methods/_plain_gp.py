@@ -30,9 +30,9 @@ from metaprior.gp import (
     SquaredExponential,
     condition,
 )
-from metaprior.methods._ensemble import MixturePosterior
 from metaprior.methods._gp_surrogate import GPPosterior
 from metaprior.methods._method import AbstractSurrogate
+from metaprior.methods._posterior_mixture import MixturePosterior
 
 # Lengthscales in the unit cube in units of sqrt(d); variances of noise and of what is left of the
 # level after centring, relative to that of the function.
