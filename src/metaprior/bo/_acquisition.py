@@ -55,10 +55,11 @@ class RestlessConfidenceBound(AbstractAcquisition):
     $$ \max_x \mu(x) + \beta\, \sigma_f(x) < y^* + \tau \,(\max_x \mu(x) - \min_x \mu(x)), $$
 
     every other query widens the bound until some point could, and so goes where the model's claim
-    is easiest to refute; the queries between polish the optimum as before.
+    is easiest to refute; the queries between polish the optimum as before. A prior that knows how
+    uncertain it is needs no more than $\beta = 1$ besides.
     """
 
-    beta: float = 2.0
+    beta: float = 1.0
     tolerance: float = 1e-4
 
     def score(self, posterior, run, anchors, *, key):

@@ -18,7 +18,7 @@ from metaprior.learning._exam import Exam
 from metaprior.methods import AbstractSurrogate, FittedGP
 from metaprior.metrics import mean_and_interval
 
-BETA = 2.0
+BETA = 1.0
 # A run has been solved when so much is left of the distance from its median to its best value.
 SOLVED = 0.05
 # Fewer points than this leave nothing to choose between.

@@ -38,7 +38,8 @@ class MixturePosterior(AbstractPosterior):
         return jax.nn.logsumexp(each + jnp.log(self.weights))
 
     def cdf(self, x, y):
-        return self.weights @ self._each(lambda member: member.cdf(x, y))
+        # Weights that sum to 1 up to rounding make a probability up to rounding.
+        return jnp.minimum(self.weights @ self._each(lambda member: member.cdf(x, y)), 1.0)
 
     def sample(self, x, num, *, key):
         def one(key):
