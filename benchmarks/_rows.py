@@ -7,6 +7,7 @@ median.
 """
 
 import importlib.util
+import math
 import statistics
 import sys
 import tempfile
@@ -149,6 +150,26 @@ def ask(effort: Effort) -> list[Row]:
     return [faster("one ask, t=50, d=6", ours_median, reference_median, 20)]
 
 
+def suggestion(effort: Effort) -> list[Row]:
+    """One suggestion in an Optuna study, against Optuna's samplers."""
+    from_prior = Worker("benchmarks._suggesting:our_suggestion", {}, effort.cache)
+    reference = "benchmarks._suggesting:reference_suggestion"
+    with (
+        from_prior as ours,
+        Worker(reference, {"sampler": "GPSampler"}) as gp,
+        Worker(reference, {"sampler": "TPESampler"}) as tpe,
+    ):
+        times = take_turns([ours.measure, gp.measure, tpe.measure], 2 if effort.quick else 5)
+    ours_median, gp_median, tpe_median = (statistics.median(side) for side in times)
+    what = "one suggestion in an Optuna study, Branin, 30 trials (reference: {}Sampler)"
+    against_tpe = dearer(what.format("TPE"), ours_median, tpe_median, math.inf)
+    return [
+        faster(what.format("GP"), ours_median, gp_median, 10),
+        # Nobody expects a model to be as quick as counting: told, with no target.
+        against_tpe._replace(target="–", met=None),
+    ]
+
+
 def quality(effort: Effort) -> list[Row]:
     """How good our maximum of an acquisition is: against BoTorch's, and against SciPy's."""
     seeds = 4 if effort.quick else 12
@@ -266,6 +287,7 @@ MEASUREMENTS = {
     "many": Measurement(many),
     "cold": Measurement(cold, needs_torch=True),
     "ask": Measurement(ask, needs_torch=True),
+    "optuna": Measurement(suggestion, needs_torch=True),
     "quality": Measurement(quality, needs_torch=True),
     "import": Measurement(imports),
     "tasks": Measurement(tasks),

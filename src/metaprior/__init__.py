@@ -21,7 +21,9 @@ from metaprior.store import PriorFileError as PriorFileError
 from metaprior.store import load as load
 
 if TYPE_CHECKING:
+    from metaprior import adapters as adapters
     from metaprior import environments as environments
+    from metaprior import lifelong as lifelong
     from metaprior import metrics as metrics
     from metaprior import studies as studies
     from metaprior import tables as tables
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 # Whoever loads a prior and asks it for the next point needs none of these: imported on first use.
-_LAZY_MODULES = ("environments", "metrics", "studies", "tables")
+_LAZY_MODULES = ("adapters", "environments", "lifelong", "metrics", "studies", "tables")
 
 
 def __getattr__(name: str) -> Any:

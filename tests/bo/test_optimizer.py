@@ -335,3 +335,32 @@ def test_failures_and_pending_queries_are_no_evidence(guarded):
     optimizer.ask(2)
     assert optimizer.trust == before
     assert isinstance(optimizer._policy_now().surrogate, GPSurrogate)
+
+
+def test_queries_of_others_are_respected(hill_prior):
+    alone = mp.Optimizer(hill_prior, seed=0).ask(2)
+    opt = mp.Optimizer(hill_prior, seed=0)
+    opt.expect([alone[0]])
+    assert opt.pending == [pytest.approx(alone[0])]
+    x = opt.ask()
+    assert max(abs(x["x"] - alone[0]["x"]), abs(x["z"] - alone[0]["z"]) / 10) > 1e-3
+    opt.tell(alone[0], 1.0)
+    assert opt.pending == [pytest.approx(x)]
+
+
+def test_a_fork_knows_the_same_and_keeps_what_it_hears_to_itself(hill_prior):
+    opt = mp.Optimizer(hill_prior, seed=0)
+    opt.tell({"x": 0.0, "z": 5.0}, 1.0)
+    fork = opt.fork(seed=0)
+    assert fork.ask() == first_question(opt)
+    fork.tell({"x": 0.5, "z": 5.0}, 2.0)
+    assert opt.best is not None and opt.best.value == 1.0 and opt.pending == []
+    assert fork.best is not None and fork.best.value == 2.0
+
+
+def first_question(opt):
+    """What an optimiser that was told the same would ask."""
+    other = mp.Optimizer(opt.prior, seed=0)
+    for x, value in opt.observations:
+        other.tell(x, value)
+    return other.ask()

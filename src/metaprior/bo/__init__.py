@@ -5,6 +5,8 @@ from metaprior.bo._acquisition import LogExpectedImprovement as LogExpectedImpro
 from metaprior.bo._acquisition import RestlessConfidenceBound as RestlessConfidenceBound
 from metaprior.bo._acquisition import ThompsonSampling as ThompsonSampling
 from metaprior.bo._acquisition import UpperConfidenceBound as UpperConfidenceBound
+from metaprior.bo._constrained import ConstrainedImprovement as ConstrainedImprovement
+from metaprior.bo._constrained import constrained_improvement as constrained_improvement
 from metaprior.bo._loop import Trace as Trace
 from metaprior.bo._loop import optimise as optimise
 from metaprior.bo._maximise import Search as Search
@@ -15,3 +17,8 @@ from metaprior.bo._policy import AbstractPolicy as AbstractPolicy
 from metaprior.bo._policy import InitialDesign as InitialDesign
 from metaprior.bo._policy import RandomSearch as RandomSearch
 from metaprior.bo._policy import SurrogatePolicy as SurrogatePolicy
+from metaprior.bo._ranges import Numbers as Numbers
+from metaprior.bo._ranges import Options as Options
+from metaprior.bo._ranges import Range as Range
+from metaprior.bo._ranges import whole_range as whole_range
+from metaprior.bo._window import Window as Window

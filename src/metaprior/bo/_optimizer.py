@@ -1,5 +1,7 @@
 """Ask and tell: Bayesian optimisation for people, in their own units."""
 
+import copy
+import dataclasses
 import math
 from typing import Any, NamedTuple, overload
 
@@ -67,6 +69,8 @@ class Optimizer:
         self._x = np.zeros((0, width))
         self._y = np.zeros(0)
         self._told: list[Point] = []
+        # Both follow from what was told, and are made when they are first needed.
+        self._observed: Run | None = None
         self._trust: float | None = None
         self._pending = np.zeros((0, width))
         self._failed = np.zeros((0, width))
@@ -107,7 +111,28 @@ class Optimizer:
             self._told.append(dict(x))
             self._x = np.vstack([self._x, encoded])
             self._y = np.append(self._y, self._sign * number)
-            self._trust = None
+            self._observed = self._trust = None
+
+    def expect(self, points: Points) -> None:
+        """Take notice of queries that somebody else has under way.
+
+        They are respected like those that were asked for here, until they are told.
+        """
+        self._pending = np.vstack([self._pending, self.space.encode(points)])
+
+    def fork(self, *, seed: int, acquisition: AbstractAcquisition | None = None) -> "Optimizer":
+        """Another optimiser that knows the same; what it hears from now on is not known here.
+
+        For whoever asks often what would be next, while different queries are under way each time.
+
+        - `acquisition`: how much a query is worth there; by default the same as here.
+        """
+        other = copy.copy(self)
+        other._told = list(self._told)
+        other._seed, other._num_asked = seed, 0
+        if acquisition is not None:
+            other._policy = dataclasses.replace(self._policy, acquisition=acquisition)
+        return other
 
     @property
     def best(self) -> Best | None:
@@ -130,7 +155,7 @@ class Optimizer:
         if not isinstance(surrogate, GuardedSurrogate):
             return None
         if self._trust is None:
-            self._trust = float(_trust(surrogate, run_of(self._x, self._y, spare=1)))
+            self._trust = float(_trust(surrogate, self._run()))
         return self._trust
 
     @property
@@ -151,7 +176,7 @@ class Optimizer:
         return dict(self._rows[int(np.argmax(_matches(self._candidates, x)))])
 
     def _suggest(self) -> Float[np.ndarray, " d"]:
-        key = jax.random.fold_in(jax.random.key(self._seed), self._num_asked)
+        key = _key(self._seed, self._num_asked)
         self._num_asked += 1
         run = self._believed()
         if self._candidates is None:
@@ -172,7 +197,7 @@ class Optimizer:
         surrogate, trust = self.prior.surrogate, self.trust
         if not isinstance(surrogate, GuardedSurrogate) or trust is None:
             return self._policy
-        return eqx.tree_at(lambda p: p.surrogate, self._policy, surrogate.settled(trust))
+        return dataclasses.replace(self._policy, surrogate=surrogate.settled(trust))
 
     def _instead_of(self, x, run: Run, key: PRNGKeyArray) -> Float[np.ndarray, " d"]:
         """`x`, or the best candidate of the search where `x` is under way or has failed before.
@@ -187,15 +212,20 @@ class Optimizer:
         allowed = _unused(candidates, avoided)
         return self._best_of(candidates, allowed, run, key) if allowed.any() else x
 
+    def _run(self) -> Run:
+        """Everything told so far."""
+        if self._observed is None:
+            # One spare row, so that asking and telling in turns meets no other shapes than telling.
+            self._observed = run_of(self._x, self._y, spare=1)
+        return self._observed
+
     def _believed(self) -> Run:
         """The run, with pending and failed queries filled in with what they stand for."""
         ghosts = np.vstack([self._pending, self._failed])
-        x = np.vstack([self._x, ghosts])
-        y = np.append(self._y, np.zeros(len(ghosts)))
-        # One spare row, so that asking and telling in turns meets no other shapes than telling.
-        run = run_of(x, y, spare=1)
         if len(ghosts) == 0:
-            return run
+            return self._run()
+        x = np.vstack([self._x, ghosts])
+        run = run_of(x, np.append(self._y, np.zeros(len(ghosts))), spare=1)
         is_failed = np.arange(len(run.y)) >= len(x) - len(self._failed)
         return _fill_in(
             self._policy_now().surrogate, run, jnp.asarray(len(self._y)), jnp.asarray(is_failed)
@@ -243,6 +273,11 @@ def _matches(points: Float[np.ndarray, "m d"], x: Float[np.ndarray, " d"], *, fi
     """Which of `points` are the query `x`; with `first`, only the first of them."""
     same = np.all(np.abs(points - x) <= SAME_POINT, axis=1)
     return same & (np.cumsum(same) == 1) if first else same
+
+
+@jax.jit
+def _key(seed: Int[Array, ""], index: Int[Array, ""]) -> PRNGKeyArray:
+    return jax.random.fold_in(jax.random.key(seed), index)
 
 
 @eqx.filter_jit

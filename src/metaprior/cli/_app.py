@@ -109,14 +109,20 @@ def learn(
         list[str],
         typer.Argument(
             metavar="RUNS...",
-            help="CSV files, folders or patterns: one run a file, or a column that names the run.",
+            help="CSV files, folders or patterns: one run a file, or a column that names the run. "
+            "Or optuna: and the address of a storage, as in optuna:sqlite:///past.db.",
         ),
     ],
     out: Annotated[Path, typer.Option(help="Folder for the learned prior.")] = Path("prior"),
     space: Annotated[
         Path | None, typer.Option(help="TOML file of the space; inferred if not given.")
     ] = None,
-    direction: Annotated[str, typer.Option(help="maximize or minimize the value.")] = "maximize",
+    direction: Annotated[
+        str | None,
+        typer.Option(
+            help="maximize or minimize the value; else maximize, or as the Optuna studies do."
+        ),
+    ] = None,
     value: Annotated[
         str | None,
         typer.Option(
@@ -129,6 +135,12 @@ def learn(
     ignore: Annotated[
         list[str] | None, typer.Option(help="Column to leave out; may be repeated.")
     ] = None,
+    studies: Annotated[
+        list[str] | None, typer.Option(help="Optuna study to learn from; may be repeated.")
+    ] = None,
+    match: Annotated[
+        str | None, typer.Option(help="Pattern of the names of Optuna studies, such as 'svm-*'.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of all randomness.")] = 0,
     budget: Annotated[
         str, typer.Option(help="fast, normal, thorough, or a number of seconds.")
@@ -140,18 +152,24 @@ def learn(
         bool, typer.Option("--json", help="Print one JSON object instead of words.")
     ] = False,
 ) -> None:
-    """Learn a prior from past runs in CSV files; no tuning, measured on runs it has not seen."""
+    """Learn a prior from past runs; no tuning, measured on runs it has not seen."""
     prepare_jax()
     from metaprior.cli._learn import run_learn
+    from metaprior.cli._past_runs import Wanted
 
-    code = run_learn(
-        runs,
-        out,
+    wanted = Wanted(
         space_file=space,
         direction=direction,
         value=value,
         task=task,
         ignore=tuple(ignore or ()),
+        studies=tuple(studies or ()),
+        match=match,
+    )
+    code = run_learn(
+        runs,
+        out,
+        wanted=wanted,
         seed=seed,
         budget=budget,
         force=force,
@@ -176,6 +194,128 @@ def report(
     from metaprior.cli._report import run_report
 
     run_report(prior, out, as_json=as_json)
+
+
+@app.command()
+def suggest(
+    run: Annotated[
+        str, typer.Option(help="CSV file of the run, made if missing; its name, with --lifelong.")
+    ],
+    prior: Annotated[Path | None, typer.Option(help="Folder of a saved prior.")] = None,
+    lifelong: Annotated[
+        Path | None, typer.Option(help="Folder of a sequence of runs whose prior learns.")
+    ] = None,
+    space: Annotated[
+        Path | None, typer.Option(help="TOML file of the space, to begin a sequence with.")
+    ] = None,
+    direction: Annotated[
+        str | None, typer.Option(help="maximize or minimize, to begin a sequence with.")
+    ] = None,
+    n: Annotated[int, typer.Option("-n", min=1, help="How many points, for side by side.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of all randomness.")] = 0,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the points as JSON instead of words.")
+    ] = False,
+) -> None:
+    """Propose the next points of a run, and write them into its CSV file."""
+    prepare_jax()
+    from metaprior.cli._suggest import run_suggest
+
+    run_suggest(
+        run,
+        prior=prior,
+        lifelong=lifelong,
+        space=space,
+        direction=direction,
+        n=n,
+        seed=seed,
+        as_json=as_json,
+    )
+
+
+# A negative value looks like an option.
+@app.command(context_settings={"ignore_unknown_options": True})
+def tell(
+    run: Annotated[str, typer.Option(help="CSV file of the run; its name, with --lifelong.")],
+    value: Annotated[
+        str | None, typer.Argument(help="What was measured.", show_default=False)
+    ] = None,
+    prior: Annotated[Path | None, typer.Option(help="Folder of a saved prior.")] = None,
+    lifelong: Annotated[
+        Path | None, typer.Option(help="Folder of a sequence of runs whose prior learns.")
+    ] = None,
+    row: Annotated[
+        int | None,
+        typer.Option(min=2, help="Row of the file (its header is 1); else the first that waits."),
+    ] = None,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="The evaluation failed: there is no value.")
+    ] = False,
+    finish: Annotated[
+        bool, typer.Option("--finish", help="End the run, and learn from it (with --lifelong).")
+    ] = False,
+    budget: Annotated[
+        str, typer.Option(help="For learning: fast, normal, thorough, or a number of seconds.")
+    ] = "normal",
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of the learning.")] = 0,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print what was done as JSON instead of words.")
+    ] = False,
+) -> None:
+    """Write what was measured into the CSV file of a run; with --finish, learn from the run."""
+    prepare_jax()
+    from metaprior.cli._tell import run_tell
+
+    run_tell(
+        value,
+        run,
+        prior=prior,
+        lifelong=lifelong,
+        row=row,
+        failed=failed,
+        finish=finish,
+        budget=budget,
+        seed=seed,
+        as_json=as_json,
+    )
+
+
+@app.command()
+def status(
+    storage: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[optuna:URL]", help="An Optuna storage with a sequence.", show_default=False
+        ),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Name of the sequence in the Optuna storage.")
+    ] = None,
+    run: Annotated[
+        str | None, typer.Option(help="CSV file of the run; its name, with --lifelong.")
+    ] = None,
+    prior: Annotated[Path | None, typer.Option(help="Folder of a saved prior.")] = None,
+    lifelong: Annotated[
+        Path | None, typer.Option(help="Folder of a sequence; without --run, lists its versions.")
+    ] = None,
+    restore: Annotated[
+        int | None, typer.Option(min=1, help="Use this version of the sequence from now on.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of words.")] = False,
+) -> None:
+    """Where a run stands, or which versions of its prior a lifelong sequence has."""
+    prepare_jax()
+    from metaprior.cli._status import run_status
+
+    run_status(
+        storage,
+        name=name,
+        run=run,
+        prior=prior,
+        lifelong=lifelong,
+        restore=restore,
+        as_json=as_json,
+    )
 
 
 env = typer.Typer(no_args_is_help=True, help="Families of tasks to study methods on.")

@@ -4,7 +4,7 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,8 @@ from metaprior import learn
 from metaprior._prior import Prior
 from metaprior.cli._learn_progress import LearnBar
 from metaprior.cli._learn_report import print_learned, print_read
+from metaprior.cli._past_runs import PastRuns, Wanted, past_runs
 from metaprior.store._format import ARRAYS, CARD, DESCRIPTION, REPORT
-from metaprior.tables import RunsRead, read_runs, read_space
 
 BUDGETS = ("fast", "normal", "thorough")
 PRIOR_FILES = {ARRAYS, CARD, DESCRIPTION, REPORT}
@@ -28,11 +28,7 @@ def run_learn(
     sources: list[str],
     out: Path,
     *,
-    space_file: Path | None,
-    direction: str,
-    value: str | None,
-    task: str | None,
-    ignore: Collection[str],
+    wanted: Wanted,
     seed: int,
     budget: str,
     force: bool,
@@ -44,25 +40,19 @@ def run_learn(
     """
     effort = budget_of(budget)
     check_folder(out, force=force)
-    read = read_runs(
-        sources,
-        space=None if space_file is None else read_space(space_file),
-        value=value,
-        task=task,
-        direction=direction,
-        ignore=ignore,
-    )
+    with Console(stderr=True).status("Reading past runs"):  # nothing is shown but on a terminal
+        past = past_runs(sources, wanted)
     console = Console()
     if not as_json:
-        print_read(read, console, inferred=space_file is None)
+        print_read(past, console)
     with LearnBar(Console(stderr=True)) as progress:
-        prior = learn(read.tasks, budget=effort, seed=seed, on_progress=progress)
+        prior = learn(past.tasks, budget=effort, seed=seed, on_progress=progress)
     with _undisturbed():
         prior.save(out)
     if as_json:
-        print(json.dumps(_as_json(prior, read, out, inferred=space_file is None), indent=2))
+        print(json.dumps(_as_json(prior, past, out), indent=2))
     else:
-        print_learned(prior.findings, read.names_of_runs, out, console)
+        print_learned(prior.findings, past.names, out, console)
     return INTERRUPTED if prior.findings.get("interrupted") else 0
 
 
@@ -124,17 +114,16 @@ def _undisturbed() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
 
 
-def _as_json(prior: Prior, read: RunsRead, out: Path, *, inferred: bool) -> dict[str, Any]:
+def _as_json(prior: Prior, past: PastRuns, out: Path) -> dict[str, Any]:
     return {
         "prior": str(out),
         "runs": {
-            "files": read.num_files,
-            "names": read.names_of_runs,
-            "points": [int(length) for length in read.tasks.lengths],
-            "value": read.value,
-            "direction": read.tasks.direction,
-            "notes": read.notes,
+            **past.details,
+            "names": past.names,
+            "points": [int(length) for length in past.tasks.lengths],
+            "direction": past.tasks.direction,
+            "notes": past.notes,
         },
-        "space": {**prior.space.to_json(), "inferred": inferred},
+        "space": {**prior.space.to_json(), "inferred": past.inferred},
         "findings": prior.findings,
     }

@@ -7,29 +7,32 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from metaprior.tables import RunsRead, space_as_toml
+from metaprior.cli._past_runs import PastRuns
+from metaprior.cli._studies_table import studies_table
+from metaprior.tables import space_as_toml
 from metaprior.tables._notes import listed
 
 NAMES = {"learned": "learned prior", "vanilla": "vanilla GP"}
 
 
-def print_read(read: RunsRead, console: Console, *, inferred: bool) -> None:
+def print_read(past: PastRuns, console: Console) -> None:
     """Runs, points, notes, and the space if nobody had given one."""
-    lengths = read.tasks.lengths
+    lengths = past.tasks.lengths
     each = f"{lengths.min()} to {lengths.max()}" if lengths.min() < lengths.max() else lengths[0]
-    files = f"{read.num_files} file{'s' if read.num_files > 1 else ''}"
     _say(
         console,
-        f"Read {len(lengths)} runs from {files}: {lengths.sum()} points, {each} a run; "
-        f"{read.value!r} is {read.tasks.direction}d.",
+        f"Read {len(lengths)} runs from {past.origin}: {lengths.sum()} points, {each} a run; "
+        f"{past.value} is {past.tasks.direction}d.",
     )
-    for note in read.notes:
+    if past.studies is not None:
+        console.print(studies_table(past.studies))
+    for note in past.notes:
         _say(console, f"Note: {note}")
-    if inferred:
+    if past.inferred:
         _say(
             console,
             "\nThe space, inferred from the data (to change it, save it as space.toml, edit it, "
-            f"and give it with --space):\n\n{space_as_toml(read.space).rstrip()}",
+            f"and give it with --space):\n\n{space_as_toml(past.tasks.space).rstrip()}",
         )
 
 

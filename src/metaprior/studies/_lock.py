@@ -7,12 +7,12 @@ process has its number by now.
 
 import os
 import socket
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TextIO
+
+from metaprior._file_lock import take
 
 LOCK = ".lock"
 
@@ -24,7 +24,7 @@ def locked(folder: Path) -> Iterator[None]:
     # The file stays when the lock ends: between removing and locking a file two engines could
     # each hold a lock, on different files of one name.
     with (folder / LOCK).open("a+", encoding="utf-8") as file:
-        if not _take(file):
+        if not take(file):
             file.seek(0)
             holder = file.read().strip() or "another process"
             raise ValueError(
@@ -36,25 +36,3 @@ def locked(folder: Path) -> Iterator[None]:
         file.write(f"process {os.getpid()} on {socket.gethostname()}, since {started}\n")
         file.flush()
         yield
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _take(file: TextIO) -> bool:
-        file.seek(1 << 20)  # a locked byte cannot be read by others, and they read the text
-        try:
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-else:
-    import fcntl
-
-    def _take(file: TextIO) -> bool:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True

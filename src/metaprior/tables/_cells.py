@@ -14,6 +14,8 @@ from metaprior.data._points import Column, Complaint, shortened
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 BOOLS = {"true": True, "false": False}
+# What stands in the value cell of an evaluation that is known to have failed.
+FAILED = "failed"
 
 
 class TextRun(NamedTuple):
@@ -60,6 +62,11 @@ def number(cell: str) -> int | float | None:
     if _WHOLE.fullmatch(cell):
         return int(cell)
     return float(cell) if NUMBER.fullmatch(cell) else None
+
+
+def has_value(cell: str) -> bool:
+    """Whether a value cell says anything but that the evaluation failed."""
+    return bool(cell) and cell.lower() != FAILED
 
 
 def refuse_missing(cells: list[str], complain: Complaint) -> None:

@@ -15,6 +15,7 @@ from metaprior.tables._cells import (
     TextRun,
     column_of,
     complaint,
+    has_value,
     number,
     values_of,
 )
@@ -60,8 +61,8 @@ def read_runs(
     """Past runs from CSV files.
 
     A file is one run, called like the file; or several, if a column names the run of each row. The
-    rows of a run are its points, in order; a row without a value is a failed evaluation and is
-    left out.
+    rows of a run are its points, in order; a row without a value, or with the word "failed" for
+    one, is a failed evaluation and is left out.
 
     - `paths`: files, folders (all `*.csv` in them) and patterns, in any mixture.
     - `space`: the dimensions, one column each; inferred from the columns if it is not given.
@@ -127,9 +128,11 @@ def _without_failures(runs: list[TextRun]) -> tuple[list[TextRun], list[str]]:
     kept, failed = [], []
     empty = []
     for run in runs:
-        indices = [index for index, cell in enumerate(run.values) if cell]
+        indices = [index for index, cell in enumerate(run.values) if has_value(cell)]
         failed += [
-            f"{run.path}, row {r}" for r, cell in zip(run.rows, run.values, strict=True) if not cell
+            f"{run.path}, row {r}"
+            for r, cell in zip(run.rows, run.values, strict=True)
+            if not has_value(cell)
         ]
         if indices:
             kept.append(run.subset(indices))

@@ -34,15 +34,15 @@ class Sheet(NamedTuple):
 
 def read_sheet(path: Path) -> Sheet:
     """The file at `path`; anything that keeps it from being read raises a ValueError."""
-    text = _text(path)
-    delimiter = _delimiter(text)
-    records = [(row, record) for row, record in _records(text, delimiter, path) if any(record)]
+    text = decoded(path, bytes_of(path))
+    delimiter = delimiter_of(text)
+    records = [(row, record) for row, record in records_of(text, delimiter, path) if any(record)]
     if not records:
         raise ValueError(f"{path} is empty; remove it, or write a header and rows into it.")
     (header_row, header), *records = records
     while header and not header[-1] and all(not any(r[len(header) - 1 :]) for _, r in records):
         header = header[:-1]  # commas at the end of every line
-    _check_header(path, header_row, header)
+    check_header(path, header_row, header)
     if not records:
         raise ValueError(f"{path} has a header and no rows; remove it, or add its points.")
     for row, record in records:
@@ -58,21 +58,26 @@ def read_sheet(path: Path) -> Sheet:
             raise ValueError(f"{path}, row {header_row}: column 1 has no name; name it.")
         header, cells = header[1:], cells[1:]
         notes.append(f"The first column of {path} has no name and counts rows: it is left out.")
-    if delimiter != "," and _has_decimal_commas(cells):
-        cells = [[_with_point(cell) for cell in column] for column in cells]
+    if delimiter != "," and has_decimal_commas(cells):
+        cells = [[with_point(cell) for cell in column] for column in cells]
         notes.append(f"Numbers in {path} are read with decimal commas.")
     columns = dict(zip(header, cells, strict=True))
     return Sheet(path, columns, [row for row, _ in records], notes)
 
 
-def _text(path: Path) -> str:
+def bytes_of(path: Path) -> bytes:
+    """What the file holds."""
     if path.is_dir():
         raise ValueError(f"{path} is a folder where a CSV file was expected; name its files.")
     try:
-        data = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise ValueError(f"{path} cannot be read: {reason}; repair that or leave it out.") from None
+
+
+def decoded(path: Path, data: bytes) -> str:
+    """The text of `data`, read from `path`, without the mark that some programs begin it with."""
     if b"\0" in data:
         raise ValueError(
             f"{path} is not a text file in UTF-8 (it holds zero bytes); save it as CSV in UTF-8."
@@ -87,7 +92,7 @@ def _text(path: Path) -> str:
         ) from None
 
 
-def _delimiter(text: str) -> str:
+def delimiter_of(text: str) -> str:
     """The character that cuts the header into most cells; the comma where none does.
 
     Rows would say less: a decimal comma is as frequent in them as a delimiter.
@@ -103,7 +108,8 @@ def _delimiter(text: str) -> str:
     return max(DELIMITERS, key=width)
 
 
-def _records(text: str, delimiter: str, path: Path) -> list[tuple[int, list[str]]]:
+def records_of(text: str, delimiter: str, path: Path) -> list[tuple[int, list[str]]]:
+    """Row and cells of every record, blank ones included."""
     reader = csv.reader(
         io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True, strict=True
     )
@@ -119,7 +125,8 @@ def _records(text: str, delimiter: str, path: Path) -> list[tuple[int, list[str]
     return records
 
 
-def _check_header(path: Path, row: int, header: list[str]) -> None:
+def check_header(path: Path, row: int, header: list[str]) -> None:
+    """Raise an error for a header that does not name every column, each differently."""
     if all(map(NUMBER.fullmatch, header)) and any(map(_POINT.fullmatch, header)):
         raise ValueError(
             f"{path}, row {row}: the header consists of numbers; begin the file with a row of "
@@ -142,11 +149,12 @@ def _counts(cells: list[str]) -> bool:
     return numbers[0] in (0, 1) and numbers == list(range(numbers[0], numbers[0] + len(cells)))
 
 
-def _has_decimal_commas(columns: list[list[str]]) -> bool:
+def has_decimal_commas(columns: list[list[str]]) -> bool:
     """Whether fractions are written with commas, and none with a point."""
     cells = [cell for column in columns for cell in column]
     return any(map(_COMMA.fullmatch, cells)) and not any(map(_POINT.fullmatch, cells))
 
 
-def _with_point(cell: str) -> str:
+def with_point(cell: str) -> str:
+    """The cell with a decimal point where it has a decimal comma."""
     return cell.replace(",", ".") if _COMMA.fullmatch(cell) else cell

@@ -1,0 +1,15 @@
+"""Other people's tools: each adapter is imported on first use, and needs its host only then."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from metaprior.adapters import optuna as optuna
+
+_ADAPTERS = ("optuna",)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ADAPTERS:
+        return import_module(f"metaprior.adapters.{name}")
+    raise AttributeError(f"module 'metaprior.adapters' has no attribute {name!r}")

@@ -1,0 +1,208 @@
+"""Following a study: what its trials have shown, and what a prior would try next."""
+
+import math
+import warnings
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from jaxtyping import Float
+from optuna.distributions import BaseDistribution
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
+
+from metaprior._prior import Prior
+from metaprior.adapters.optuna._window import in_space, study_window, whole_window
+from metaprior.bo import Optimizer, Window, constrained_improvement
+from metaprior.data import direction_sign
+
+# With so many workers between the start of a trial and its first parameter, more make no odds.
+MOST_STARTING = 64
+
+# A study may be deleted and made again under its name: the number alone does not name a trial.
+TrialName: TypeAlias = tuple[int, datetime | None]
+
+
+class Shown(NamedTuple):
+    """A complete trial with constraints, or beside such: in the window, larger is better."""
+
+    x: dict[str, Any]
+    y: float
+    constraints: dict[str, float]
+
+
+class Follower:
+    """Follows one study and proposes its next points; not to be used by two threads at once.
+
+    - `prior`: of either direction; values of a study in the other one are negated.
+    - `seed`: workers with the same seed that see the same trials think of the same points, and
+      then take different ones.
+
+    What the trials of the study have asked for is a window on the space of the prior; a trial that
+    is not in it teaches nothing. As long as no trial is complete, the window is all of the space.
+    """
+
+    def __init__(self, prior: Prior, seed: int):
+        self._prior = prior
+        self._seed = seed
+        self._warned: set[str] = set()
+        self._proposals: dict[TrialName, dict[str, Any]] = {}
+        self._start()
+
+    def asked(self, study: Study) -> dict[str, BaseDistribution]:
+        """The newest distribution of every parameter that prior and study share."""
+        self._read(study, study.get_trials(deepcopy=False))
+        if self._window is None:
+            return {}
+        names = [name for name, _ in self._window.ranges]
+        return {name: self._newest[name] for name in names if name in self._newest}
+
+    def propose(self, study: Study, trial: FrozenTrial) -> dict[str, Any]:
+        """The point that `trial` should try, as values of the prior's space: the same one whenever
+        it is asked for; empty if the prior is of no use to the study."""
+        known = self._proposals.get(_name(trial))
+        if known is None:
+            known = self._think(study, trial)
+            self._proposals[_name(trial)] = known
+        return known
+
+    def _think(self, study: Study, trial: FrozenTrial) -> dict[str, Any]:
+        trials = study.get_trials(deepcopy=False)
+        self._read(study, trials)
+        if self._window is None:
+            return {}
+        branch = self._optimizer.fork(seed=self._seed_now(), acquisition=self._acquisition())
+        running = self._running(trials, trial)
+        under_way = [self._under_way(other) for other in running]
+        branch.expect([point for point in under_way if point is not None])
+        starting = sum(
+            point is None and not other.params and other.number < trial.number
+            for point, other in zip(under_way, running, strict=True)
+        )
+        # They are about to take the first points of this list, each its own.
+        points = branch.ask(min(starting, MOST_STARTING) + 1)
+        return self._window.decode(points[-1])
+
+    def _start(self) -> None:
+        """Forget everything about the trials."""
+        self._read_trials: dict[TrialName, FrozenTrial] = {}
+        self._distributions: dict[str, dict[BaseDistribution, None]] = {}
+        self._newest: dict[str, BaseDistribution] = {}
+        self._look_through(whole_window(self._prior.space))
+
+    def _look_through(self, window: Window | None) -> None:
+        self._window = window
+        self._shown: list[Shown] = []
+        if window is not None:
+            self._optimizer = Optimizer(window.through(self._prior))
+
+    def _read(self, study: Study, trials: Sequence[FrozenTrial]) -> None:
+        """Learn what finished trials have shown since the last time."""
+        finished = {_name(trial): trial for trial in trials if trial.state.is_finished()}
+        if not self._read_trials.keys() <= finished.keys():
+            self._start()  # another study, or the trials of another bracket
+        new = [trial for name, trial in finished.items() if name not in self._read_trials]
+        self._read_trials = finished
+        for trial in new:
+            self._note_distributions(trial)
+        if self._distributions:
+            window = study_window(self._prior.space, self._distributions)
+            if window != self._window:
+                self._look_through(window)
+                new = list(finished.values())
+            self._warn_of_what_is_lost(study, window)
+        for trial in new:
+            self._tell(study, trial)
+
+    def _note_distributions(self, trial: FrozenTrial) -> None:
+        # A trial that failed may have asked for a part of what it would have needed.
+        if trial.state == TrialState.FAIL:
+            return
+        for name, distribution in trial.distributions.items():
+            self._distributions.setdefault(name, {})[distribution] = None
+            self._newest[name] = distribution
+
+    def _tell(self, study: Study, trial: FrozenTrial) -> None:
+        # Pruned trials were stopped early: their last value is not one of the objective.
+        if self._window is None or trial.state == TrialState.PRUNED:
+            return
+        point = self._in_window(trial.params)
+        if point is None:
+            return
+        value = trial.value if trial.state == TrialState.COMPLETE else None
+        if value is None or not math.isfinite(value):
+            self._optimizer.tell(point, None)
+            return
+        own = self._prior.direction == study.direction.name.lower()
+        value = value if own else -value
+        self._optimizer.tell(point, value)
+        better = direction_sign(self._prior.direction) * value
+        self._shown.append(Shown(point, better, trial.constraints))
+
+    def _in_window(self, params: dict[str, Any]) -> dict[str, Any] | None:
+        """The point of the window that a trial tried; `None` if it lies outside."""
+        assert self._window is not None
+        if not any(name in params for name, _ in self._window.ranges):
+            return None
+        return self._window.encode(in_space(params))
+
+    def _under_way(self, other: FrozenTrial) -> dict[str, Any] | None:
+        """Where a running trial is, or will be as far as this process knows."""
+        return self._in_window({**self._proposals.get(_name(other), {}), **other.params})
+
+    def _running(self, trials: Sequence[FrozenTrial], trial: FrozenTrial) -> list[FrozenTrial]:
+        """Running trials other than `trial`; what was proposed to finished ones is forgotten."""
+        running = [t for t in trials if t.state == TrialState.RUNNING and t.number != trial.number]
+        names = set(map(_name, running))
+        self._proposals = {name: p for name, p in self._proposals.items() if name in names}
+        return running
+
+    def _acquisition(self):
+        """Improvement where it is allowed if trials report constraints, else the usual one."""
+        names = sorted({name for shown in self._shown for name in shown.constraints})
+        if not names:
+            return None
+        x = self._optimizer.space.encode([shown.x for shown in self._shown])
+        y = np.array([shown.y for shown in self._shown])
+        return constrained_improvement(x, y, self._constraints(names))
+
+    def _constraints(self, names: list[str]) -> Float[np.ndarray, "m k"]:
+        rows = [[shown.constraints.get(name, math.nan) for name in names] for shown in self._shown]
+        return np.array(rows, float)
+
+    def _seed_now(self) -> int:
+        """Another one after every finished trial, the same for all who have seen as many."""
+        return int(
+            np.random.SeedSequence([self._seed, len(self._read_trials)]).generate_state(1)[0]
+        )
+
+    def _warn_of_what_is_lost(self, study: Study, window: Window | None) -> None:
+        used = {name for name, _ in window.ranges} if window is not None else set()
+        space = self._prior.space
+        if not used:
+            self._warn(
+                "",
+                f"Nothing of the prior can be used for study {study.study_name!r}: its parameters "
+                f"are {list(self._distributions)}, those of the prior are {space}; they are "
+                "sampled independently until it gets a prior that was learned for them.",
+            )
+            return
+        for name, dimension in zip(space.names, space.dimensions, strict=True):
+            if name in self._distributions and name not in used:
+                self._warn(
+                    name,
+                    f"The prior cannot be used for the parameter {name!r} of study "
+                    f"{study.study_name!r}: it knows {dimension}, and the study asks for "
+                    f"{self._newest[name]}; the parameter is sampled independently.",
+                )
+
+    def _warn(self, about: str, sentence: str) -> None:
+        """Warn of each thing once in the life of this follower."""
+        if about not in self._warned:
+            self._warned.add(about)
+            warnings.warn(sentence, UserWarning, stacklevel=2)
+
+
+def _name(trial: FrozenTrial) -> TrialName:
+    return trial.number, trial.datetime_start

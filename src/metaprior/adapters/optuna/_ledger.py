@@ -1,0 +1,228 @@
+"""The ledger of a lifelong sequence, in the storage that its studies are in.
+
+It is a study of its own, called `metaprior:NAME`, and each attempt to learn is one of its trials:
+
+| trial | meaning |
+|---|---|
+| running | somebody is learning, as long as the heartbeat in its attributes is young |
+| complete | a version, with its held-out score for a value; or that an older one was restored |
+| failed | somebody backed off, could not learn, or died |
+
+Any storage gives out the numbers of trials one by one and lets a trial end once only. That is all
+that workers need to keep out of each other's way: the running trial with the lowest number holds
+the lock, and whoever finds that its heartbeat has stopped ends it.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import optuna
+from optuna.exceptions import OptunaError
+from optuna.samplers import RandomSampler
+from optuna.storages import BaseStorage
+from optuna.study import Study
+from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
+
+from metaprior.adapters.optuna._history import OUR_STUDIES
+from metaprior.lifelong import Version
+
+HEARTBEAT, REASON, RESTORES, PLACE, RECORD = "heartbeat", "reason", "restores", "place", "record"
+# Some databases hold no longer texts in an attribute.
+_PIECE = 2000
+
+
+class Entry(NamedTuple):
+    """A version, and where its prior is."""
+
+    version: Version
+    place: dict[str, str]
+
+
+class StorageLedger:
+    """The ledger called `name` in `storage`.
+
+    - `expires`: seconds after which a heartbeat that has stopped means that its process is dead.
+    """
+
+    def __init__(self, storage: BaseStorage, name: str, *, expires: float):
+        self.name = name
+        self.expires = expires
+        self.study = _study(storage, OUR_STUDIES + name)
+
+    @property
+    def entries(self) -> list[Entry]:
+        """All versions there are, oldest first."""
+        return [entry for entry in map(_entry, self._trials(TrialState.COMPLETE)) if entry]
+
+    @property
+    def current(self) -> int:
+        """The number of the version in use; 0 if there is none."""
+        number = 0
+        for trial in self._trials(TrialState.COMPLETE):
+            entry = _entry(trial)
+            if entry is None:
+                number = int(trial.user_attrs.get(RESTORES, number))
+            elif entry.version.kept:
+                number = entry.version.number
+        return number
+
+    def entry(self, number: int) -> Entry:
+        """The version of that number."""
+        entries = self.entries
+        for entry in entries:
+            if entry.version.number == number:
+                return entry
+        known = ", ".join(str(entry.version.number) for entry in entries) or "none"
+        raise ValueError(
+            f"There is no version {number} of {self.name!r}; name one of those there are: {known}."
+        )
+
+    def is_learning(self) -> bool:
+        """Whether somebody is learning now; attempts of dead processes are ended."""
+        alive = [self._is_alive(trial) for trial in self._trials(TrialState.RUNNING)]
+        return any(alive)
+
+    @contextmanager
+    def attempt(self) -> Iterator["Attempt | None"]:
+        """The right to learn, while inside; `None` if somebody else has it.
+
+        What is raised inside ends the attempt, and goes on.
+        """
+        if self.is_learning():
+            yield None
+            return
+        trial = self.study.ask()
+        trial.set_user_attr(HEARTBEAT, time.time())
+        earlier = [t for t in self._trials(TrialState.RUNNING) if t.number < trial.number]
+        if any([self._is_alive(t) for t in earlier]):
+            self._end(trial.number, trial, "somebody else was first")
+            yield None
+            return
+        attempt = Attempt(self, trial)
+        try:
+            with attempt.beating():
+                yield attempt
+        except BaseException as error:
+            # A storage that has gone away cannot be told; the heartbeat will then have stopped.
+            with suppress(Exception):
+                self._end(trial.number, trial, f"{type(error).__name__}: {error}")
+            raise
+        if not attempt.is_over:
+            self._end(trial.number, trial, "there was nothing to learn")
+
+    def restore(self, number: int) -> Version:
+        """Use version `number` from now on."""
+        version = self.entry(number).version
+        self.study.add_trial(
+            create_trial(
+                state=TrialState.COMPLETE,
+                value=version.score or 0.0,
+                user_attrs={RESTORES: number},
+            )
+        )
+        return version
+
+    def _trials(self, state: TrialState) -> list[FrozenTrial]:
+        return self.study.get_trials(deepcopy=False, states=(state,))
+
+    def _is_alive(self, trial: FrozenTrial) -> bool:
+        beat = trial.user_attrs.get(HEARTBEAT)
+        if beat is None:  # just begun
+            started = trial.datetime_start or datetime.now()
+            age = (datetime.now() - started).total_seconds()
+        else:
+            age = time.time() - float(beat)
+        if age <= self.expires:
+            return True
+        self._end(trial.number, None, "")
+        return False
+
+    def _end(self, number: int, trial: Trial | None, reason: str) -> None:
+        with suppress(OptunaError):  # it has ended already
+            if trial is not None:
+                trial.set_user_attr(REASON, " ".join(reason.split())[:_PIECE])
+            self.study.tell(number, state=TrialState.FAIL, skip_if_finished=True)
+
+
+class Attempt:
+    """The right to learn the next version."""
+
+    def __init__(self, ledger: StorageLedger, trial: Trial):
+        self._ledger = ledger
+        self.trial = trial
+        self.is_over = False
+
+    @property
+    def number(self) -> int:
+        """The number that the version will have."""
+        return 1 + max((entry.version.number for entry in self._ledger.entries), default=0)
+
+    def publish(self, version: Version, place: dict[str, str]) -> bool:
+        """Make the version known to all; whether nobody had taken this attempt for dead."""
+        self.is_over = True
+        text = json.dumps(version.to_json(), allow_nan=False)
+        pieces = [text[i : i + _PIECE] for i in range(0, len(text), _PIECE)]
+        try:
+            for i, piece in enumerate(pieces):
+                self.trial.set_user_attr(f"{RECORD}:{i}", piece)
+            self.trial.set_user_attr(PLACE, place)
+            # From here on it exists: a trial that was told to have failed cannot complete.
+            self._ledger.study.tell(self.trial, version.score)
+        except (OptunaError, ValueError):
+            if self._state() == TrialState.FAIL:
+                return False
+            raise
+        return True
+
+    @contextmanager
+    def beating(self) -> Iterator[None]:
+        """Show that this process is alive, from a thread of its own."""
+        stop = threading.Event()
+
+        def beat() -> None:
+            while not stop.wait(self._ledger.expires / 6):
+                # A storage may be away for a while; a trial that has ended takes no attributes.
+                with suppress(Exception):
+                    self.trial.set_user_attr(HEARTBEAT, time.time())
+
+        thread = threading.Thread(target=beat, name="metaprior-heartbeat", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+
+    def _state(self) -> TrialState:
+        trials = self._ledger.study.get_trials(deepcopy=False)
+        return next(t.state for t in trials if t.number == self.trial.number)
+
+
+def _study(storage: BaseStorage, name: str) -> Study:
+    sampler = RandomSampler()
+    try:
+        return optuna.load_study(study_name=name, storage=storage, sampler=sampler)
+    except KeyError:  # unless somebody else makes it in this moment
+        return optuna.create_study(
+            study_name=name,
+            storage=storage,
+            sampler=sampler,
+            direction="maximize",
+            load_if_exists=True,
+        )
+
+
+def _entry(trial: FrozenTrial) -> Entry | None:
+    """The version that a complete trial stands for; `None` for a restoration."""
+    attributes: dict[str, Any] = trial.user_attrs
+    if f"{RECORD}:0" not in attributes:
+        return None
+    pieces = []
+    while f"{RECORD}:{len(pieces)}" in attributes:
+        pieces.append(attributes[f"{RECORD}:{len(pieces)}"])
+    return Entry(Version.from_json(json.loads("".join(pieces))), attributes[PLACE])

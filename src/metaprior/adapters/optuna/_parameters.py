@@ -1,0 +1,216 @@
+"""Which parameters of many studies become dimensions, and what stands in where one is missing.
+
+A parameter is a dimension if it has at least two values and is present in at least 80 % of the
+trials. Where it is missing, it is taken to be in the middle of its range (on the scale of the
+dimension), or to be the first of its choices.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from metaprior.adapters.optuna._distributions import is_categorical, merged_dimension
+from metaprior.adapters.optuna._trials import StudyTrials, UsableTrial
+from metaprior.data import Categorical, Space
+from metaprior.data._dimensions import Dimension
+from metaprior.data._points import complaint
+from metaprior.tables._notes import listed
+
+# The share of the trials that must have a parameter.
+SHARE = 0.8
+NO_SHARED_PARAMETER = "none of the parameters of the other studies"
+NO_PARAMETER_OF_SPACE = "no parameter of the space"
+
+
+class Chosen(NamedTuple):
+    """The space, all studies with what is left of them, and sentences on what was decided."""
+
+    space: Space
+    studies: list[StudyTrials]
+    notes: list[str]
+
+
+class Presence(NamedTuple):
+    """How often a parameter occurs, and whether it ever changes."""
+
+    trials: int
+    changes: bool
+
+
+def shared_space(studies: list[StudyTrials]) -> Chosen:
+    """The space of the parameters that usable studies share; a study without any is given up.
+
+    At least one study must be usable.
+    """
+    while True:
+        usable = [study for study in studies if not study.reason]
+        present, total = _presence(usable), sum(len(study.trials) for study in usable)
+        names = [name for name, p in present.items() if p.changes and p.trials >= SHARE * total]
+        if not names:
+            raise _nothing_shared(present, total, len(usable))
+        kept = [_with_any(study, names, NO_SHARED_PARAMETER) for study in studies]
+        if kept == studies:
+            break
+        studies = kept
+    dimensions, notes = {}, _notes_on_dropped(present, total)
+    for name in names:
+        _require_one_kind(name, usable)
+        dimensions[name], remarks = _merged(name, usable)
+        notes += [f"The parameter {name!r} {remark}." for remark in remarks]
+    return Chosen(Space(**dimensions), studies, notes)
+
+
+def given_space(studies: list[StudyTrials], space: Space) -> Chosen:
+    """The space that was given; trials outside of it, and studies that do not fit, are given up."""
+    fitted = [study if study.reason else _fitted(study, space) for study in studies]
+    others = {
+        name
+        for study in fitted
+        if not study.reason
+        for trial in study.trials
+        for name in trial.params
+        if name not in space.names
+    }
+    told = f"Not in the space, and left out: {listed(sorted(map(repr, others)), 5)}."
+    return Chosen(space, fitted, [told] if others else [])
+
+
+def completed_points(
+    studies: list[StudyTrials], space: Space
+) -> tuple[list[list[dict[str, Any]]], list[str]]:
+    """The points of each study, gaps filled, and a sentence for each parameter with gaps."""
+    trials = [trial for study in studies for trial in study.trials]
+    fillers, notes = {}, []
+    for name, dimension in zip(space.names, space.dimensions, strict=True):
+        fillers[name], words = _filler(dimension)
+        missing = sum(name not in trial.params for trial in trials)
+        if missing:
+            notes.append(
+                f"The parameter {name!r} is missing in {missing} of {len(trials)} trials: taken "
+                f"as {words}."
+            )
+    points = [
+        [{name: trial.params.get(name, fillers[name]) for name in space.names} for trial in each]
+        for each in (study.trials for study in studies)
+    ]
+    return points, notes
+
+
+def _filler(dimension: Dimension) -> tuple[Any, str]:
+    """What stands in for a missing value, and that in words."""
+    if isinstance(dimension, Categorical):
+        return dimension.choices[0], f"{dimension.choices[0]!r}, the first choice"
+    middle = dimension.decode(np.array([[0.5]]))[0]
+    return middle, f"{middle:g}, the middle"
+
+
+def _presence(studies: list[StudyTrials]) -> dict[str, Presence]:
+    counts: dict[str, int] = {}
+    first: dict[str, Any] = {}
+    changing = set()
+    for study in studies:
+        for trial in study.trials:
+            for name, value in trial.params.items():
+                counts[name] = counts.get(name, 0) + 1
+                if first.setdefault(name, value) != value:
+                    changing.add(name)
+    return {name: Presence(count, name in changing) for name, count in counts.items()}
+
+
+def _with_any(study: StudyTrials, names: list[str], reason: str) -> StudyTrials:
+    """The study without trials that have none of the parameters `names`."""
+    if study.reason:
+        return study
+    having = [trial for trial in study.trials if any(name in trial.params for name in names)]
+    return study.keeping(having, others="without parameters", reason=reason)
+
+
+def _merged(name: str, studies: list[StudyTrials]) -> tuple[Dimension, list[str]]:
+    trials = [trial for study in studies for trial in study.trials if name in trial.params]
+    distributions = [trial.distributions[name] for trial in trials]
+    try:
+        return merged_dimension(distributions, [trial.params[name] for trial in trials])
+    except ValueError as error:
+        raise ValueError(f"The parameter {name!r}: {error}") from None
+
+
+def _require_one_kind(name: str, studies: list[StudyTrials]) -> None:
+    first: dict[bool, str] = {}
+    for study in studies:
+        for trial in study.trials:
+            if name in trial.params:
+                first.setdefault(is_categorical(trial.distributions[name]), study.name)
+    if len(first) > 1:
+        raise ValueError(
+            f"The parameter {name!r} is a number in study {first[False]!r} and categorical in "
+            f"study {first[True]!r}; choose studies in which it is the same."
+        )
+
+
+def _nothing_shared(present: dict[str, Presence], total: int, num_studies: int) -> ValueError:
+    changing = {name: p.trials for name, p in present.items() if p.changes}
+    if not changing:
+        return ValueError(
+            f"No parameter of the {num_studies} studies has two values or more, so that there is "
+            "nothing to choose; give studies over several points."
+        )
+    name = max(changing, key=lambda name: changing[name])
+    return ValueError(
+        f"The {num_studies} studies share no parameter: none is present in at least "
+        f"{SHARE:.0%} of their trials ({name!r} is in {changing[name] / total:.0%}); choose "
+        "studies of one kind."
+    )
+
+
+def _notes_on_dropped(present: dict[str, Presence], total: int) -> list[str]:
+    constant = [repr(name) for name, p in present.items() if not p.changes]
+    rare = [
+        f"{name!r} (in {p.trials / total:.0%} of the trials)"
+        for name, p in present.items()
+        if p.changes and p.trials < SHARE * total
+    ]
+    notes = []
+    if constant:
+        notes.append(f"Only one value, and left out of the space: {listed(constant, 5)}.")
+    if rare:
+        notes.append(f"Too often missing, and left out of the space: {listed(rare, 5)}.")
+    return notes
+
+
+def _fitted(study: StudyTrials, space: Space) -> StudyTrials:
+    """The study as far as it lies in `space`, or the reason why it does not."""
+    study = _with_any(study, list(space.names), NO_PARAMETER_OF_SPACE)
+    for name, dimension in zip(space.names, space.dimensions, strict=True):
+        if study.reason:
+            break
+        having = [trial for trial in study.trials if name in trial.params]
+        if len(having) < SHARE * len(study.trials):
+            return study._replace(reason=f"{name!r} is missing in more than {1 - SHARE:.0%}")
+        categorical = isinstance(dimension, Categorical)
+        if any(is_categorical(trial.distributions[name]) != categorical for trial in having):
+            kind = "a number" if categorical else "categorical"
+            return study._replace(reason=f"{name!r} is {kind}, unlike in the space")
+        belongs = _belonging(name, dimension, having)
+        inside = [t for t in study.trials if name not in t.params or belongs(t)]
+        study = study.keeping(
+            inside, others="outside the space", reason="fewer than 2 trials inside the space"
+        )
+    return study
+
+
+def _belonging(
+    name: str, dimension: Dimension, trials: list[UsableTrial]
+) -> Callable[[UsableTrial], bool]:
+    """Whether a trial's value belongs to `dimension`; all at once if all of them do."""
+
+    def fits(values: list[Any]) -> bool:
+        try:
+            dimension.encode(values, complaint("", name))
+        except ValueError:
+            return False
+        return True
+
+    if fits([trial.params[name] for trial in trials]):
+        return lambda trial: True
+    return lambda trial: fits([trial.params[name]])

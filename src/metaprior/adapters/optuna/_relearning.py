@@ -1,0 +1,144 @@
+"""Learning the next version of a prior from the finished studies of a sequence."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import optuna
+from optuna.storages import BaseStorage, JournalStorage, get_storage
+from optuna.storages.journal import JournalFileBackend
+from optuna.study import Study
+
+from metaprior._prior import Prior
+from metaprior.adapters.optuna._history import OUR_STUDIES, History, read_history
+from metaprior.adapters.optuna._ledger import Entry, StorageLedger
+from metaprior.adapters.optuna._shelf import AbstractShelf
+from metaprior.adapters.optuna._storage import JOURNAL
+from metaprior.data import Space
+from metaprior.lifelong import Version
+from metaprior.lifelong._versions import FEWEST_RUNS, learn_version
+
+# Attributes of a study: the sequence it belongs to, when it began, and that it is over.
+MEMBER, BEGUN, FINISHED = "metaprior", "metaprior:begun", "metaprior:finished"
+
+
+class Settings(NamedTuple):
+    """What a worker needs to take part in a sequence, for this process or for another one."""
+
+    storage: str | BaseStorage
+    name: str
+    shelf: AbstractShelf
+    space: Space | None
+    budget: str | float
+    seed: int
+    expires: float
+
+    def ledger(self) -> StorageLedger:
+        return StorageLedger(opened(self.storage), self.name, expires=self.expires)
+
+
+def opened(storage: str | BaseStorage) -> BaseStorage:
+    """The storage, made if need be."""
+    if isinstance(storage, str) and storage.startswith(JOURNAL):
+        return JournalStorage(JournalFileBackend(storage.removeprefix(JOURNAL)))
+    return get_storage(storage)
+
+
+def finished_studies(storage: BaseStorage, name: str, beside: Study | None) -> list[str]:
+    """Names of the studies of the sequence that are over.
+
+    A study is over when somebody said so, or when another one of the sequence has begun.
+
+    - `beside`: the study that goes on; if not given, the one that began last.
+    """
+    summaries = optuna.get_all_study_summaries(storage, include_best_trial=False)
+    begun: dict[str, float] = {}
+    over = set()
+    for summary in summaries:
+        attributes: dict[str, Any] = summary.user_attrs
+        if attributes.get(MEMBER) != name or summary.study_name.startswith(OUR_STUDIES):
+            continue
+        # One that nobody of ours has seen was put into the sequence by hand, as a past one.
+        begun[summary.study_name] = float(attributes.get(BEGUN, 0.0))
+        if attributes.get(FINISHED):
+            over.add(summary.study_name)
+    going_on = (
+        max(begun, key=begun.__getitem__, default="") if beside is None else beside.study_name
+    )
+    since = begun.get(going_on, float("inf"))
+    return [
+        study
+        for study, start in begun.items()
+        if study in over or (study != going_on and start <= since)
+    ]
+
+
+def unlearned(
+    settings: Settings, ledger: StorageLedger, storage: BaseStorage, beside: Study
+) -> History | None:
+    """The finished studies, if there is something in them that no version has been learned from."""
+    names = [
+        study
+        for study in finished_studies(storage, settings.name, beside)
+        if study != beside.study_name
+    ]
+    if len(names) < FEWEST_RUNS:
+        return None
+    try:
+        history = read_history(storage, studies=names, space=settings.space)
+    except ValueError:  # there is nothing usable in any of them yet
+        return None
+    if len(history.names) < FEWEST_RUNS or is_known(ledger, history):
+        return None
+    return history
+
+
+def is_known(ledger: StorageLedger, history: History) -> bool:
+    """Whether a version, kept or not, has been learned from all these studies."""
+    names = set(history.names)
+    return any(names <= set(entry.version.runs) for entry in ledger.entries)
+
+
+def relearn(
+    settings: Settings, ledger: StorageLedger, history: History
+) -> tuple[Version, Prior] | None:
+    """Learn the next version and make it known; `None` if somebody else does, or has done."""
+    with ledger.attempt() as attempt:
+        if attempt is None or is_known(ledger, history):
+            return None
+        used = ledger.current
+        entry = ledger.entry(used) if used else None
+        version, prior = learn_version(
+            attempt.number,
+            history.tasks,
+            history.names,
+            before=None if entry is None else (entry.version, _prior_of(settings, entry)),
+            budget=settings.budget,
+            seed=settings.seed,
+        )
+        if prior.findings.get("interrupted"):
+            raise KeyboardInterrupt
+        if version.score is None:
+            raise ValueError("the new version could not be judged on held-out runs")
+        place = settings.shelf.put(prior, version.number, attempt.trial)
+        return (version, prior) if attempt.publish(version, place) else None
+
+
+def newest_good(
+    settings: Settings, ledger: StorageLedger, number: int, complain: Callable[[str], None]
+) -> tuple[int, Prior] | None:
+    """Version `number`; if it cannot be loaded, the newest one before it that was kept."""
+    entries = {entry.version.number: entry for entry in ledger.entries}
+    older = [n for n, entry in entries.items() if n < number and entry.version.kept]
+    for n in [number, *sorted(older, reverse=True)]:
+        try:
+            return n, settings.shelf.get(entries[n].place)
+        except Exception as error:  # whatever the shelf's own software raises
+            complain(f"Version {n} of the prior {settings.name!r} cannot be loaded ({error})")
+    return None
+
+
+def _prior_of(settings: Settings, entry: Entry) -> Prior | None:
+    try:
+        return settings.shelf.get(entry.place)
+    except Exception:  # it is then compared by what is written down about it
+        return None

@@ -1,0 +1,184 @@
+"""A sampler of Optuna that starts where past studies ended."""
+
+import tempfile
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from optuna.distributions import BaseDistribution
+from optuna.samplers import BaseSampler, RandomSampler
+from optuna.storages import BaseStorage
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
+
+from metaprior._prior import Prior
+from metaprior.adapters.optuna._follower import Follower
+from metaprior.adapters.optuna._shelf import pack, unpack
+from metaprior.adapters.optuna._window import as_asked, shared_range
+from metaprior.data import Space
+from metaprior.store import load
+
+if TYPE_CHECKING:
+    from metaprior.adapters.optuna._lifelong import LifelongSampler
+
+
+class MetaPriorSampler(BaseSampler):
+    """Proposes the trials of a study from a prior that was learned from past studies.
+
+    - `prior`: what `metaprior.learn` or `metaprior.load` returned, or the folder of a saved one.
+    - `seed`: the same seed and the same results give the same trials; `None` draws one.
+    - `independent_sampler`: for parameters that the prior does not know; random by default.
+
+    The first trial is proposed from the prior, too. Bounds, steps and choices of the study are
+    respected where they differ from those of the past; parameters that the prior knows and the
+    study does not ask for are held in the middle of their range. Trials under way in other
+    threads, processes and machines are respected, so that each worker tries something else. Where
+    trials report constraints, improvement counts as far as it is likely to be feasible.
+    """
+
+    def __init__(
+        self,
+        prior: Prior | str | Path,
+        *,
+        seed: int | None = None,
+        independent_sampler: BaseSampler | None = None,
+    ):
+        self._prior = prior if isinstance(prior, Prior) else load(prior)
+        self._seed = int(np.random.SeedSequence(seed).generate_state(1)[0])
+        self._independent = (
+            RandomSampler(seed=seed) if independent_sampler is None else independent_sampler
+        )
+        self._forget()
+
+    @classmethod
+    def lifelong(
+        cls,
+        storage: str | BaseStorage,
+        *,
+        name: str,
+        folder: str | Path | None = None,
+        artifact_store: Any = None,
+        space: Space | None = None,
+        budget: str | float = "normal",
+        background: bool = False,
+        seed: int | None = None,
+        expires: float = 120.0,
+    ) -> "LifelongSampler":
+        """A sampler whose prior is learned anew from every study that it has sampled.
+
+        - `storage`: that of the studies, as Optuna takes it; `name`: of the sequence they form.
+        - `folder`, `artifact_store`: where the versions of the prior are kept: one of the two. All
+          workers must see it.
+        - `space`: the dimensions; else they are taken from the finished studies.
+        - `budget`: how much `metaprior.learn` tries.
+        - `background`: learn in another process, while the study goes on with the last version.
+        - `expires`: seconds after which a worker that has stopped to learn is taken for dead.
+        """
+        from metaprior.adapters.optuna._lifelong import lifelong_sampler
+
+        return lifelong_sampler(
+            storage,
+            name=name,
+            folder=folder,
+            artifact_store=artifact_store,
+            space=space,
+            budget=budget,
+            background=background,
+            seed=seed,
+            expires=expires,
+        )
+
+    @property
+    def prior(self) -> Prior:
+        """The prior that trials are proposed from."""
+        return self._prior
+
+    def infer_relative_search_space(
+        self, study: Study, trial: FrozenTrial
+    ) -> dict[str, BaseDistribution]:
+        """The parameters that prior and study share, as far as trials have shown them.
+
+        Before the first complete trial nobody knows which distributions the study will ask for;
+        then `sample_independent` gives out the proposal, parameter by parameter.
+        """
+        _require_one_objective(study)
+        with self._lock:
+            return self._follower(study).asked(study)
+
+    def sample_relative(
+        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        _require_one_objective(study)
+        return {
+            name: self.sample_independent(study, trial, name, distribution)
+            for name, distribution in search_space.items()
+        }
+
+    def sample_independent(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        param_name: str,
+        param_distribution: BaseDistribution,
+    ) -> Any:
+        """The parameter's part of the proposal for this trial, if the prior knows it."""
+        _require_one_objective(study)
+        shared = shared_range(self._prior.space, param_name, param_distribution)
+        if shared is not None:
+            with self._lock:
+                proposal = self._follower(study).propose(study, trial)
+            if param_name in proposal:
+                return as_asked(proposal[param_name], shared, param_distribution)
+        return self._independent.sample_independent(study, trial, param_name, param_distribution)
+
+    def before_trial(self, study: Study, trial: FrozenTrial) -> None:
+        self._independent.before_trial(study, trial)
+
+    def after_trial(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        state: TrialState,
+        values: Sequence[float] | None,
+    ) -> None:
+        self._independent.after_trial(study, trial, state, values)
+
+    def reseed_rng(self) -> None:
+        """Reseed the independent sampler.
+
+        Workers keep apart by what they see of each other's trials, and think of the same list of
+        points for it: a seed of its own would not help a worker.
+        """
+        self._independent.reseed_rng()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What goes to another process: the prior as its files. Studies are read again there."""
+        with tempfile.TemporaryDirectory() as folder:
+            packed = pack(self._prior.save(Path(folder) / "prior"))
+        here = ("_prior", "_lock", "_followers")
+        return {"packed": packed, **{k: v for k, v in vars(self).items() if k not in here}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        with tempfile.TemporaryDirectory() as folder:
+            self._prior = load(unpack(vars(self).pop("packed"), Path(folder) / "prior"))
+        self._forget()
+
+    def _forget(self) -> None:
+        self._lock = threading.RLock()
+        self._followers: dict[str, Follower] = {}
+
+    def _follower(self, study: Study) -> Follower:
+        if study.study_name not in self._followers:
+            self._followers[study.study_name] = Follower(self._prior, self._seed)
+        return self._followers[study.study_name]
+
+
+def _require_one_objective(study: Study) -> None:
+    if len(study.directions) > 1:
+        raise ValueError(
+            f"Study {study.study_name!r} has {len(study.directions)} objectives, and "
+            "MetaPriorSampler optimises one; use another sampler for it."
+        )

@@ -1,0 +1,161 @@
+"""Opening a storage of past studies for reading: nothing is created, nothing is altered.
+
+Optuna makes the file or the tables of a storage that is not there. Whoever reads history has rather
+misspelt an address, so that what is missing is an error here.
+"""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from optuna.exceptions import StorageInternalError
+from optuna.storages import BaseStorage, JournalStorage, RDBStorage
+from optuna.storages.journal import JournalFileBackend
+
+JOURNAL = "journal:"
+# Seconds to wait for a database server; what the URL says goes first.
+_PATIENCE = 10
+_DRIVERS_WITH_TIMEOUT = ("psycopg", "psycopg2", "pymysql", "mysqldb")
+
+
+@contextmanager
+def reading(storage: str | BaseStorage) -> Iterator[BaseStorage]:
+    """The storage, open for as long as the context lasts; what fails is told in one sentence.
+
+    - `storage`: the URL of a database, `journal:` and the path of a journal file, or any storage
+      object of Optuna, which stays open.
+    """
+    with warnings.catch_warnings(), _in_one_sentence(storage):
+        # Every trial of an old database warns that its distributions have new names since.
+        warnings.simplefilter("ignore", FutureWarning)
+        if isinstance(storage, BaseStorage):
+            yield storage
+        elif not isinstance(storage, str):
+            raise TypeError(
+                f"`storage` is a {type(storage).__name__}; give the URL of an Optuna storage, such "
+                "as sqlite:///past.db, or a storage object."
+            )
+        elif storage.startswith(JOURNAL):
+            yield _journal(storage.removeprefix(JOURNAL))
+        else:
+            with _database(storage) as database:
+                yield database
+
+
+def called(storage: str | BaseStorage) -> str:
+    """What to call a storage in a sentence; passwords are hidden."""
+    if not isinstance(storage, str):
+        return f"the {type(storage).__name__}"
+    if storage.startswith(JOURNAL):
+        return storage
+    return _url(storage).render_as_string(hide_password=True)
+
+
+def _journal(path: str) -> BaseStorage:
+    if not Path(path).is_file():
+        raise ValueError(f"There is no journal file {path}; check the path.")
+    try:
+        return JournalStorage(JournalFileBackend(path))
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is not a journal file of Optuna ({error}); check it.") from None
+
+
+@contextmanager
+def _database(address: str) -> Iterator[BaseStorage]:
+    import sqlalchemy
+
+    url = _url(address)
+    if url.get_backend_name() == "sqlite":
+        _require_file(url)
+    try:
+        engine = sqlalchemy.create_engine(url, connect_args=_patience(url))
+    except ImportError as error:
+        raise ValueError(
+            f"The driver of {called(address)} is not installed ({error}); install it with pip."
+        ) from None
+    try:
+        with engine.connect() as connection:
+            tables = sqlalchemy.inspect(connection).get_table_names()
+        if "studies" not in tables:
+            raise ValueError(
+                f"{called(address)} holds no Optuna studies; check that it is the right database."
+            )
+        try:
+            # Our own pool of connections, so that all of them are closed at the end.
+            pool = {"pool": engine.pool}
+            storage = RDBStorage(_verbatim(address), engine_kwargs=pool, skip_table_creation=True)
+        except RuntimeError as error:  # tables of another version of Optuna
+            raise ValueError(f"{called(address)} cannot be read: {_first_line(error)}.") from None
+        yield storage
+    finally:
+        engine.dispose()
+
+
+def _url(address: str) -> Any:
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        return make_url(address)
+    except (ArgumentError, ValueError):  # not even an address, or a port that is no number
+        shown = address.rpartition("@")[2]  # a password would come before that
+        raise ValueError(
+            f"{shown!r} is no address of an Optuna storage; give a database URL such as "
+            "sqlite:///past.db, or journal: and the path of a journal file."
+        ) from None
+
+
+def _verbatim(address: str) -> str:
+    """The address as Optuna must be given it: it fills in what stands in braces."""
+    return address.replace("{", "{{").replace("}", "}}")
+
+
+def _require_file(url: Any) -> None:
+    """SQLite would create a file that does not exist."""
+    name = url.database or ""
+    # With ?uri=true the path is itself an address: file:past.db?mode=ro
+    path = name.removeprefix("file:").split("?")[0] if name.startswith("file:") else name
+    if path in ("", ":memory:"):
+        raise ValueError(
+            f"{url} is a database in memory, which holds nothing yet; give the path of a file, as "
+            "in sqlite:///past.db."
+        )
+    if not Path(path).is_file():
+        raise ValueError(
+            f"There is no database file {path}; check the path (three slashes before one that "
+            "starts here, four before one that starts at the root)."
+        )
+
+
+def _patience(url: Any) -> dict[str, int]:
+    driver = url.drivername.partition("+")[2] or {"postgresql": "psycopg2", "mysql": "mysqldb"}.get(
+        url.drivername, ""
+    )
+    named = "connect_timeout" in url.query
+    return {"connect_timeout": _PATIENCE} if driver in _DRIVERS_WITH_TIMEOUT and not named else {}
+
+
+@contextmanager
+def _in_one_sentence(storage: str | BaseStorage) -> Iterator[None]:
+    """What Optuna and its database raise, as a ValueError of one sentence."""
+    from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+    try:
+        yield
+    except ArgumentError as error:  # a kind of database that nobody has heard of
+        raise ValueError(
+            f"{called(storage)} cannot be opened ({_first_line(error)}); check the start of it."
+        ) from None
+    except (StorageInternalError, SQLAlchemyError) as error:
+        reason = _first_line(error.__cause__ or error)
+        raise ValueError(
+            f"{called(storage)} cannot be read ({reason}); check that it is there and running."
+        ) from None
+
+
+def _first_line(error: BaseException) -> str:
+    """The message of a database's own driver, without the statement and the link around it."""
+    lines = str(getattr(error, "orig", None) or error).strip().splitlines()
+    return lines[0].strip().rstrip(".") if lines else type(error).__name__

@@ -1,0 +1,143 @@
+"""Ranges: what a task allows of one dimension, without regard to what a prior knows of it."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+from metaprior.data import Categorical, Integer, Real
+from metaprior.data._dimensions import Choice, Dimension
+
+# Relative to a step: values that were computed lie this near to the grid.
+_ON_THE_GRID = 1e-6
+# A grid finer than this is as good as none.
+_MOST_STEPS = 2**31
+
+
+class Line(NamedTuple):
+    """A value, or its logarithm, at a position of the unit interval: `start + position * width`."""
+
+    start: float
+    width: float
+    log: bool
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Numbers from `low` to `high`, both included: all of them, or every `step` from `low` on.
+
+    On a log scale the only step is 1: integers.
+    """
+
+    low: float
+    high: float
+    log: bool = False
+    step: float | None = None
+
+    @property
+    def count(self) -> int:
+        """How many numbers there are on the grid."""
+        assert self.step is not None
+        return round((self.high - self.low) / self.step) + 1
+
+    @property
+    def dimension(self) -> Dimension:
+        """The same without units: bounds that move nothing but the map are not in it."""
+        if self.step is None:
+            return Real(0.0, 1.0)
+        if self.log:
+            return Integer(int(self.low), int(self.high), log=True)
+        return Integer(0, self.count - 1)
+
+    def within(self, dimension: Dimension) -> "Numbers | None":
+        """Those that are values of `dimension`; `None` if this leaves nothing to choose."""
+        if isinstance(dimension, Categorical):
+            return None
+        if isinstance(dimension, Integer) and (self.step is None or self.step != int(self.step)):
+            return None
+        if self.step is None:
+            low, high = max(self.low, float(dimension.low)), min(self.high, float(dimension.high))
+            return Numbers(low, high, self.log) if low < high else None
+        first = max(0, math.ceil((dimension.low - self.low) / self.step - _ON_THE_GRID))
+        last = math.floor((min(self.high, dimension.high) - self.low) / self.step + _ON_THE_GRID)
+        if first >= last:
+            return None
+        low, high = (self.low + i * self.step for i in (first, last))
+        return Numbers(low, high, self.log, self.step if last - first < _MOST_STEPS else None)
+
+    def coordinate(self, value: Any) -> float | int | None:
+        """The value of `dimension` that stands for `value`; `None` for what is none of these."""
+        slack = 1e-9 * (self.high - self.low)
+        if not self.low - slack <= value <= self.high + slack:
+            return None
+        if self.step is None:
+            start, width, _ = self.line
+            position = ((math.log(value) if self.log else value) - start) / width
+            return min(max(position, 0.0), 1.0)
+        level = round((value - self.low) / self.step)
+        if abs(self.low + level * self.step - value) > _ON_THE_GRID * self.step:
+            return None
+        return int(self.low) + level if self.log else level
+
+    def value(self, coordinate: float | int) -> float:
+        """The number that a value of `dimension` stands for."""
+        if self.step is not None:
+            return float(coordinate) if self.log else self.low + coordinate * self.step
+        start, width, _ = self.line
+        value = start + coordinate * width
+        return min(max(math.exp(value) if self.log else value, self.low), self.high)
+
+    @property
+    def line(self) -> Line:
+        """Where the numbers lie in the unit interval of `dimension`."""
+        if self.step is None:
+            start, stop = (math.log(b) if self.log else b for b in (self.low, self.high))
+            return Line(start, stop - start, self.log)
+        if self.log:
+            return line_of(self.dimension)
+        return Line(self.low - self.step / 2, self.step * self.count, False)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Some of the choices of a categorical dimension."""
+
+    choices: tuple[Choice, ...]
+
+    @property
+    def dimension(self) -> Dimension:
+        return Categorical(range(len(self.choices)))
+
+    def within(self, dimension: Dimension) -> "Options | None":
+        """Those that `dimension` has too; `None` if this leaves nothing to choose."""
+        if not isinstance(dimension, Categorical):
+            return None
+        # 1 and True are equal, but not the same choice.
+        known = {(type(choice), choice) for choice in dimension.choices}
+        both = tuple(choice for choice in self.choices if (type(choice), choice) in known)
+        return Options(both) if len(both) > 1 else None
+
+    def coordinate(self, value: Any) -> int | None:
+        return self.choices.index(value) if value in self.choices else None
+
+    def value(self, coordinate: Any) -> Choice:
+        return self.choices[coordinate]
+
+
+Range: TypeAlias = Numbers | Options
+
+
+def whole_range(dimension: Dimension) -> Range:
+    """Everything that `dimension` allows."""
+    if isinstance(dimension, Categorical):
+        return Options(dimension.choices)
+    step = 1.0 if isinstance(dimension, Integer) else None
+    return Numbers(float(dimension.low), float(dimension.high), dimension.log, step)
+
+
+def line_of(dimension: Dimension) -> Line:
+    """How a dimension of a space lies in its unit interval."""
+    assert not isinstance(dimension, Categorical)
+    if isinstance(dimension, Real):
+        return Numbers(dimension.low, dimension.high, dimension.log).line
+    grid = dimension.grid
+    return Line(grid.start if dimension.log else grid.start + dimension.low, grid.width, grid.log)

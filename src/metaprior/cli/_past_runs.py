@@ -1,0 +1,142 @@
+"""Where `metaprior learn` gets past runs from: CSV files or an Optuna storage, in one shape."""
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from metaprior.adapters._study_use import StudyUse
+from metaprior.data import Tasks
+from metaprior.tables import read_runs, read_space
+
+OPTUNA = "optuna:"
+
+
+class Wanted(NamedTuple):
+    """What the command line says about the past runs; `None` and empty is what it does not say.
+
+    - `value`, `task`, `ignore`: columns of CSV files.
+    - `studies`, `match`: names of Optuna studies.
+    """
+
+    space_file: Path | None = None
+    direction: str | None = None
+    value: str | None = None
+    task: str | None = None
+    ignore: Collection[str] = ()
+    studies: Collection[str] = ()
+    match: str | None = None
+
+
+class PastRuns(NamedTuple):
+    """Past runs, wherever they came from.
+
+    - `tasks`: for `metaprior.learn`; task `i` is called `names[i]`.
+    - `notes`: plain sentences on what was left out and what looks odd.
+    - `origin`: how many of what were read, as in "6 files"; `value`: what is optimised, in words.
+    - `inferred`: whether the space was not given.
+    - `studies`: what became of each Optuna study; `None` for files.
+    - `details`: what else goes into the JSON answer.
+    """
+
+    tasks: Tasks
+    names: list[str]
+    notes: list[str]
+    origin: str
+    value: str
+    inferred: bool
+    studies: list[StudyUse] | None
+    details: dict[str, Any]
+
+
+def past_runs(sources: list[str], wanted: Wanted) -> PastRuns:
+    """The past runs in `sources`: all of them CSV files, or a single Optuna storage."""
+    storages = [source for source in sources if source.startswith(OPTUNA)]
+    if not storages:
+        return _from_files(sources, wanted)
+    if len(sources) > 1:
+        raise ValueError(
+            f"An optuna: source must be the only one, received {len(sources)} sources; learn from "
+            "one Optuna storage, or from CSV files."
+        )
+    return _from_storage(storages[0].removeprefix(OPTUNA), wanted)
+
+
+def _from_files(sources: list[str], wanted: Wanted) -> PastRuns:
+    _refuse("CSV files", {"--studies": wanted.studies, "--match": wanted.match}, "Optuna studies")
+    read = read_runs(
+        sources,
+        space=None if wanted.space_file is None else read_space(wanted.space_file),
+        value=wanted.value,
+        task=wanted.task,
+        direction=wanted.direction or "maximize",
+        ignore=wanted.ignore,
+    )
+    return PastRuns(
+        read.tasks,
+        read.names_of_runs,
+        read.notes,
+        origin=f"{read.num_files} file{'s' if read.num_files > 1 else ''}",
+        value=repr(read.value),
+        inferred=wanted.space_file is None,
+        studies=None,
+        details={"files": read.num_files, "value": read.value},
+    )
+
+
+def _from_storage(storage: str, wanted: Wanted) -> PastRuns:
+    columns = {"--value": wanted.value, "--task": wanted.task, "--ignore": wanted.ignore}
+    _refuse("an Optuna storage", columns, "columns of CSV files")
+    space = None if wanted.space_file is None else read_space(wanted.space_file)
+    try:
+        from metaprior.adapters.optuna import read_history
+    except ImportError as error:
+        raise ValueError(str(error)) from None
+    with _optuna_silent():
+        history = read_history(
+            storage,
+            studies=wanted.studies or None,
+            match=wanted.match,
+            space=space,
+            direction=wanted.direction,
+        )
+    used, found = len(history.tasks), len(history.studies)
+    if used < 2:
+        raise ValueError(
+            f"Learning a prior needs at least 2 studies with 2 complete trials, received {used} "
+            f"of {found}{_why_skipped(history.studies)}; give more studies."
+        )
+    return PastRuns(
+        history.tasks,
+        history.names,
+        history.notes,
+        origin=f"{found} studies",
+        value="the value",
+        inferred=space is None,
+        studies=history.studies,
+        details={"studies": [use._asdict() for use in history.studies]},
+    )
+
+
+def _refuse(source: str, options: dict[str, Any], about: str) -> None:
+    given = [option for option, value in options.items() if value]
+    if given:
+        raise ValueError(f"{given[0]} is about {about}, and the source is {source}; leave it out.")
+
+
+def _why_skipped(studies: list[StudyUse]) -> str:
+    skipped = [study for study in studies if not study.used]
+    return f" (skipped: {skipped[0].name!r}, {skipped[0].reason})" if skipped else ""
+
+
+@contextmanager
+def _optuna_silent() -> Iterator[None]:
+    """Optuna's log goes to standard error, where only our own sentences belong."""
+    import optuna
+
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.CRITICAL)
+    try:
+        yield
+    finally:
+        optuna.logging.set_verbosity(before)

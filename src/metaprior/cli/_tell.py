@@ -1,0 +1,78 @@
+"""`metaprior tell`: what was measured goes into the file of the run; the end of a run teaches."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+
+from metaprior.cli._learn import budget_of
+from metaprior.cli._learn_progress import LearnBar
+from metaprior.cli._suggest import as_dict, in_words, require_one
+from metaprior.lifelong import PriorSequence, Row, Version, tell
+from metaprior.store import load
+
+
+def run_tell(
+    value: str | None,
+    run: str,
+    *,
+    prior: Path | None,
+    lifelong: Path | None,
+    row: int | None,
+    failed: bool,
+    finish: bool,
+    budget: str,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Write a value into the run, end the run, or both."""
+    require_one(prior, lifelong)
+    effort = budget_of(budget)
+    telling = value is not None or failed
+    if value is not None and failed:
+        raise ValueError(f"Received the value {value} and --failed; give one of them.")
+    if finish and lifelong is None:
+        raise ValueError("--finish ends a run of a lifelong sequence; give --lifelong.")
+    if not telling and not finish:
+        raise ValueError("Give the value that was measured, or --failed.")
+    sequence = None if lifelong is None else PriorSequence(lifelong)
+    told = None
+    if telling and sequence is not None:
+        told = sequence.tell(run, value, row=row)
+    elif telling:
+        assert prior is not None
+        told = tell(load(prior).space, run, value, row=row)
+    if told is not None and not as_json:
+        typer.echo(f"row {told.number}: {in_words(told.point)} -> {_outcome(told)}")
+    answer: dict[str, Any] = {"told": None if told is None else _told(told)}
+    if finish and sequence is not None:
+        with LearnBar(Console(stderr=True)) as progress:
+            version = sequence.finish(run, budget=effort, seed=seed, on_progress=progress)
+        answer |= {"finished": run, "version": None if version is None else version.to_json()}
+        if not as_json:
+            typer.echo(_finished(run, version, sequence))
+    if as_json:
+        typer.echo(json.dumps(answer, indent=2, allow_nan=False))
+
+
+def _finished(run: str, version: Version | None, sequence: PriorSequence) -> str:
+    ledger = sequence.ledger
+    if version is None:
+        runs = len(ledger.finished)
+        several = f"{runs} finished runs" if runs > 1 else "one finished run"
+        return f"The run {run} is finished. Nothing to learn yet from {several}."
+    fate = "in use from now on" if version.kept else f"not kept, version {ledger.current} stays"
+    return (
+        f"The run {run} is finished. Version {version.number}, learned from {len(version.runs)} "
+        f"runs: {fate}. {version.reason}"
+    )
+
+
+def _outcome(row: Row) -> str:
+    return "failed" if row.is_failed else f"{row.value:g}"
+
+
+def _told(row: Row) -> dict[str, Any]:
+    return {**as_dict(row), "value": None if row.is_failed else row.value, "failed": row.is_failed}

@@ -1,0 +1,102 @@
+"""The ledger of a lifelong sequence in a folder: one JSON file, always whole."""
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from metaprior.data import Space, direction_sign
+from metaprior.lifelong._versions import Version
+from metaprior.lifelong._writing import replace_file
+
+FORMAT = "metaprior-lifelong"
+FORMAT_VERSION = 1
+LEDGER = "lifelong.json"
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What a sequence knows of itself.
+
+    - `finished`: names of the runs that are over, in that order.
+    - `versions`: all that were learned; `current`: the number of the one in use, if any.
+    """
+
+    space: Space
+    direction: str
+    finished: tuple[str, ...] = ()
+    versions: tuple[Version, ...] = ()
+    current: int | None = None
+
+    def version(self, number: int) -> Version:
+        for version in self.versions:
+            if version.number == number:
+                return version
+        known = ", ".join(str(version.number) for version in self.versions) or "none"
+        raise ValueError(f"There is no version {number}; name one of those there are: {known}.")
+
+    @property
+    def in_use(self) -> Version | None:
+        return None if self.current is None else self.version(self.current)
+
+    @property
+    def is_up_to_date(self) -> bool:
+        """Whether a version, kept or not, has been learned from all finished runs."""
+        return any(set(self.finished) <= set(version.runs) for version in self.versions)
+
+    @property
+    def next_number(self) -> int:
+        return 1 + max((version.number for version in self.versions), default=0)
+
+    def with_version(self, version: Version) -> "Ledger":
+        """With one more version, which is in use from now on if it is kept."""
+        current = version.number if version.kept else self.current
+        return replace(self, versions=(*self.versions, version), current=current)
+
+
+def write_ledger(folder: Path, ledger: Ledger) -> None:
+    """Write the ledger of the sequence in `folder`, all or nothing."""
+    text = json.dumps(_as_json(ledger), indent=2, allow_nan=False) + "\n"
+    replace_file(folder / LEDGER, text.encode())
+
+
+def read_ledger(folder: Path) -> Ledger:
+    """The ledger of the sequence in `folder`."""
+    path = folder / LEDGER
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if data["format"] != FORMAT or data["format_version"] != FORMAT_VERSION:
+            raise ValueError(
+                f"its format is {data['format']!r}, version {data['format_version']!r}"
+            )
+        direction_sign(data["direction"])
+        return Ledger(
+            Space.from_json(data["space"]),
+            data["direction"],
+            tuple(data["finished"]),
+            tuple(map(Version.from_json, data["versions"])),
+            data["current"],
+        )
+    except FileNotFoundError:
+        raise ValueError(
+            f"There is no lifelong sequence in {folder}: {LEDGER} is missing; begin one by giving "
+            "its space (--space space.toml)."
+        ) from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ValueError(f"{path} cannot be read ({reason}); repair that.") from None
+    except (KeyError, TypeError, ValueError) as error:
+        problem = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(".")
+        raise ValueError(f"{path} is damaged ({problem}); restore it from a copy.") from None
+
+
+def _as_json(ledger: Ledger) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "space": ledger.space.to_json(),
+        "direction": ledger.direction,
+        "current": ledger.current,
+        "finished": list(ledger.finished),
+        "versions": [version.to_json() for version in ledger.versions],
+    }

@@ -1,0 +1,191 @@
+"""A lifelong sequence in a folder: runs of one machine, and a prior that learns from each.
+
+machine/lifelong.json     the ledger
+machine/runs/*.csv        runs, to be opened by anyone
+machine/priors/0001/      versions of the prior
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+from metaprior._prior import Prior
+from metaprior.data import Space, Tasks, direction_sign
+from metaprior.learning import OnLearnProgress
+from metaprior.lifelong._asking import RunStatus, status, suggest, tell
+from metaprior.lifelong._ledger import LEDGER, Ledger, read_ledger, write_ledger
+from metaprior.lifelong._run_file import Row, read_run
+from metaprior.lifelong._versions import FEWEST_RUNS, Version, learn_version, plain_prior
+from metaprior.lifelong._writing import locked, unwriteable
+from metaprior.store import PriorFileError, load
+
+RUNS, PRIORS = "runs", "priors"
+# Another process that learns is waited for so long, in seconds.
+LONGEST_LEARNING = 3600.0
+
+
+class PriorSequence:
+    """The lifelong sequence in `folder`, which must exist; see `begin` for a new one.
+
+    Several processes may use it at once: the ledger and the runs are locked while they change.
+    """
+
+    def __init__(self, folder: str | Path):
+        self.folder = Path(folder)
+        read_ledger(self.folder)
+
+    @classmethod
+    def begin(
+        cls, folder: str | Path, *, space: Space, direction: str = "maximize"
+    ) -> "PriorSequence":
+        """The sequence in `folder`; if there is none yet, a new one over `space`."""
+        folder = Path(folder)
+        direction_sign(direction)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise unwriteable(folder, error) from None
+        with locked(folder / LEDGER):
+            if not (folder / LEDGER).exists():
+                write_ledger(folder, Ledger(space, direction))
+        sequence = cls(folder)
+        known = sequence.ledger
+        if (known.space, known.direction) != (space, direction):
+            raise ValueError(
+                f"There is a sequence over {known.space} in {folder}, whose value is "
+                f"{known.direction}d; leave --space and --direction out, or name another folder."
+            )
+        return sequence
+
+    @property
+    def ledger(self) -> Ledger:
+        """What the ledger says now."""
+        return read_ledger(self.folder)
+
+    @property
+    def prior(self) -> Prior:
+        """The version in use; before the first, a Gaussian process without a past."""
+        ledger = self.ledger
+        if ledger.current is None:
+            return plain_prior(ledger.space, ledger.direction)
+        try:
+            return load(self.prior_folder(ledger.current), space=ledger.space)
+        except PriorFileError as error:
+            raise PriorFileError(
+                f"{str(error).removesuffix('.')}, or go back to another version with `metaprior "
+                f"status --lifelong {self.folder} --restore N`."
+            ) from None
+
+    def prior_folder(self, number: int) -> Path:
+        return self.folder / PRIORS / f"{number:04d}"
+
+    def run_file(self, run: str) -> Path:
+        """Where the run of that name is kept."""
+        name = run.removesuffix(".csv")
+        if not name or name.startswith(".") or any(mark in name for mark in "/\\:"):
+            raise ValueError(
+                f"A run cannot be called {run!r}; give a name without slashes, colons and a "
+                "leading dot, such as 2024-05-17."
+            )
+        return self.folder / RUNS / f"{name}.csv"
+
+    def suggest(self, run: str, n: int = 1, *, seed: int = 0) -> list[Row]:
+        """The next `n` points of the run, appended to its file, which is made if need be."""
+        path = self._open(run)
+        try:
+            path.parent.mkdir(exist_ok=True)
+        except OSError as error:
+            raise unwriteable(path, error) from None
+        return suggest(self.prior, path, n, seed=seed)
+
+    def tell(self, run: str, value: float | str | None, *, row: int | None = None) -> Row:
+        """Write a value into the file of the run; see `metaprior.lifelong.tell`."""
+        return tell(self.ledger.space, self._existing(self._open(run)), value, row=row)
+
+    def status(self, run: str) -> RunStatus:
+        """Where the run stands."""
+        return status(self.prior, self._existing(self.run_file(run)))
+
+    def finish(
+        self,
+        run: str,
+        *,
+        budget: str | float = "normal",
+        seed: int = 0,
+        on_progress: OnLearnProgress | None = None,
+    ) -> Version | None:
+        """End the run: it becomes a task, and the prior is learned anew from all finished runs.
+
+        Returns the new version, kept or not; `None` while there are too few runs to learn from. If
+        learning fails, the run is finished all the same, and the version in use stays so.
+        """
+        path = self._existing(self.run_file(run))
+        if not read_run(path, self.ledger.space).observed:
+            raise ValueError(f"{path} has no value yet, so that there is nothing to learn from it.")
+        with locked(self.folder / LEDGER):
+            ledger = self.ledger
+            if path.stem not in ledger.finished:
+                write_ledger(self.folder, replace(ledger, finished=(*ledger.finished, path.stem)))
+        return self.learn(budget=budget, seed=seed, on_progress=on_progress)
+
+    def learn(
+        self,
+        *,
+        budget: str | float = "normal",
+        seed: int = 0,
+        on_progress: OnLearnProgress | None = None,
+    ) -> Version | None:
+        """Learn from all finished runs, unless that has been done or there are too few."""
+        # Only who learns waits for who learns: others read and write the ledger meanwhile.
+        with locked(self.folder / PRIORS, longest_wait=LONGEST_LEARNING):
+            ledger = self.ledger
+            if len(ledger.finished) < FEWEST_RUNS or ledger.is_up_to_date:
+                return None
+            used = ledger.in_use
+            version, prior = learn_version(
+                ledger.next_number,
+                self._tasks(ledger),
+                ledger.finished,
+                before=None if used is None else (used, self.prior),
+                budget=budget,
+                seed=seed,
+                on_progress=on_progress,
+            )
+            # In this order: what the ledger names is on the disk, whole.
+            prior.save(self.prior_folder(version.number))
+            with locked(self.folder / LEDGER):
+                write_ledger(self.folder, self.ledger.with_version(version))
+        return version
+
+    def restore(self, number: int) -> Version:
+        """Use version `number` from now on."""
+        with locked(self.folder / LEDGER):
+            ledger = self.ledger
+            version = ledger.version(number)
+            load(self.prior_folder(number), space=ledger.space)
+            write_ledger(self.folder, replace(ledger, current=number))
+        return version
+
+    def _tasks(self, ledger: Ledger) -> Tasks:
+        runs = []
+        for name in ledger.finished:
+            rows = read_run(self._existing(self.run_file(name)), ledger.space).observed
+            if not rows:
+                raise ValueError(
+                    f"The finished run {name} has no values any more; repair "
+                    f"{self.run_file(name)}, or restore it from a copy."
+                )
+            runs.append(([row.point for row in rows], [row.value for row in rows]))
+        return Tasks.from_runs(runs, space=ledger.space, direction=ledger.direction)
+
+    def _open(self, run: str) -> Path:
+        path = self.run_file(run)
+        if path.stem in self.ledger.finished:
+            raise ValueError(f"The run {path.stem} is finished; begin another one by its name.")
+        return path
+
+    def _existing(self, path: Path) -> Path:
+        if not path.exists():
+            raise ValueError(
+                f"There is no run {path.stem} ({path}); begin it with `metaprior suggest`."
+            )
+        return path

@@ -1,0 +1,64 @@
+"""Optuna's own rules for samplers of a single objective that propose several parameters at once.
+
+Their search spaces are many and differ, and every kind of space compiles anew. So the priors here
+know the parameters of those tests in a part of their range that some spaces have and others have
+not; the long way, with a prior that has a say in every space, takes minutes and is a `study`.
+"""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from optuna.testing.pytest_samplers import (
+    BasicSamplerTestCase,
+    RelativeSamplerTestCase,
+    SingleOnlySamplerTestCase,
+)
+
+import metaprior as mp
+from metaprior.adapters.optuna import MetaPriorSampler
+
+# The spaces of these tests often have nothing in common with the prior's, and that is said.
+pytestmark = pytest.mark.filterwarnings("ignore:.*sampled independently:UserWarning")
+
+
+@cache
+def prior_over(names, low, high):
+    """A prior over parameters between `low` and `high` that is learned in no time."""
+    space = mp.Space(**{name: mp.Real(low, high) for name in names})
+    points = np.random.default_rng(0).uniform(low, high, (3, 4, len(names)))
+    tasks = mp.Tasks.from_runs([(x, np.sin(x).sum(axis=1)) for x in points], space=space)
+    return mp.learn(tasks, method=mp.methods.VanillaGP(), seed=0)
+
+
+class TestRelative(RelativeSamplerTestCase, SingleOnlySamplerTestCase):
+    """The prior has a say where parameters go from -1 to 1 without steps, linear or log."""
+
+    @pytest.fixture
+    def sampler(self):
+        return lambda: MetaPriorSampler(prior_over("xy", 0.1, 0.4), seed=0)
+
+
+class TestBasic(BasicSamplerTestCase):
+    """The prior has a say in objectives whose parameters go from 0 to 10 without steps."""
+
+    @pytest.fixture
+    def sampler(self):
+        return lambda: MetaPriorSampler(prior_over("xy", 3.11, 3.19), seed=0)
+
+
+class TestAnotherSpace(BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase):
+    """The prior knows none of the parameters."""
+
+    @pytest.fixture
+    def sampler(self):
+        return lambda: MetaPriorSampler(prior_over(("other",), -1.0, 1.0), seed=0)
+
+
+@pytest.mark.study
+class TestWholeSpace(BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase):
+    """The prior knows every number of every space."""
+
+    @pytest.fixture
+    def sampler(self):
+        return lambda: MetaPriorSampler(prior_over("xyz", -11.0, 101.0), seed=0)

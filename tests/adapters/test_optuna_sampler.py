@@ -1,0 +1,287 @@
+"""The sampler in studies as people run them: what it proposes, to whom, and what it survives."""
+
+import copy
+import pickle
+import threading
+import time
+from typing import Literal
+
+import numpy as np
+import optuna
+import pytest
+from optuna.distributions import CategoricalDistribution, FloatDistribution
+from optuna.samplers import RandomSampler
+from optuna.trial import TrialState
+
+import metaprior as mp
+from metaprior.adapters.optuna import MetaPriorSampler
+
+optuna.logging.set_verbosity(optuna.logging.WARNING)
+
+X, Z = FloatDistribution(-1.0, 1.0), FloatDistribution(0.0, 10.0)
+TOP = {"x": 0.32, "z": 6.3}
+
+
+class NobodyIsAsked(RandomSampler):
+    """An independent sampler for studies in which the prior should know everything."""
+
+    def sample_independent(self, study, trial, param_name, param_distribution):
+        raise AssertionError(f"{param_name} was left to chance")
+
+
+def height(x, z):
+    """A hill like those that the prior was learned from; 2 at its top."""
+    return 2.0 - ((x - TOP["x"]) / 0.8) ** 2 - ((z - TOP["z"]) / 4.0) ** 2
+
+
+def climb(trial):
+    return height(trial.suggest_float("x", -1.0, 1.0), trial.suggest_float("z", 0.0, 10.0))
+
+
+def points(study):
+    return [trial.params for trial in study.get_trials(deepcopy=False)]
+
+
+def apart(points):
+    """The smallest distance between two of the points, in units of the space."""
+    array = np.array([[p["x"] / 2, p["z"] / 10] for p in points])
+    distances = np.abs(array[:, None] - array[None]).max(axis=2)
+    return distances[~np.eye(len(array), dtype=bool)].min()
+
+
+@pytest.fixture(scope="module")
+def plain_prior(hill_runs, hill_space):
+    """A prior over the hills' space that has learned nothing of where they are: it is quick."""
+    tasks = mp.Tasks.from_runs(hill_runs, space=hill_space)
+    return mp.learn(tasks, method=mp.methods.VanillaGP(), seed=0)
+
+
+@pytest.fixture
+def sampler(hill_prior):
+    return MetaPriorSampler(hill_prior, seed=0, independent_sampler=NobodyIsAsked())
+
+
+def new_study(sampler, direction: Literal["minimize", "maximize"] = "maximize", **options):
+    return optuna.create_study(sampler=sampler, direction=direction, **options)
+
+
+class TestProposals:
+    def test_the_first_trial_comes_from_the_prior(self, sampler):
+        study = new_study(sampler)
+        study.optimize(climb, n_trials=1)
+        assert study.best_value > 1.8  # chance is above that once in twenty times
+
+    def test_a_study_ends_on_top(self, sampler):
+        study = new_study(sampler)
+        study.optimize(climb, n_trials=8)
+        assert study.best_value > 1.99
+
+    def test_the_same_seed_gives_the_same_trials(self, hill_prior, sampler):
+        studies = [new_study(sampler), new_study(MetaPriorSampler(hill_prior, seed=0))]
+        for study in studies:
+            study.optimize(climb, n_trials=4)
+        assert points(studies[0]) == points(studies[1])
+
+    def test_a_study_in_the_other_direction_is_the_same_study(self, hill_prior, sampler):
+        up, down = new_study(sampler), new_study(sampler, "minimize")
+        up.optimize(climb, n_trials=4)
+        down.optimize(lambda trial: -climb(trial), n_trials=4)
+        assert points(up) == points(down)
+
+    def test_a_saved_prior_is_loaded(self, plain_prior, tmp_path):
+        folder = plain_prior.save(tmp_path / "prior")
+        for prior in (folder, str(folder)):
+            assert MetaPriorSampler(prior).prior.space == plain_prior.space
+        with pytest.raises(mp.PriorFileError, match="nowhere"):
+            MetaPriorSampler(tmp_path / "nowhere")
+
+    def test_history_of_another_sampler_counts(self, sampler):
+        study = new_study(RandomSampler(seed=0))
+        study.optimize(climb, n_trials=6)
+        study.sampler = sampler
+        study.optimize(climb, n_trials=3)
+        assert study.best_value > 1.99
+
+    def test_copies_and_pickles_go_on_alone(self, sampler):
+        study = new_study(sampler)
+        study.optimize(climb, n_trials=3)
+        trial = study.ask()
+        frozen = study.get_trials()[-1]
+        wanted = sampler.sample_independent(study, frozen, "x", X)
+        for other in (copy.deepcopy(sampler), pickle.loads(pickle.dumps(sampler))):
+            assert other.sample_independent(study, frozen, "x", X) == wanted
+        assert trial.suggest_float("x", -1.0, 1.0) == wanted
+
+
+class TestSpacesThatDiffer:
+    def test_bounds_and_steps_of_the_study_are_kept(self, plain_prior):
+        study = new_study(
+            MetaPriorSampler(plain_prior, seed=0, independent_sampler=NobodyIsAsked())
+        )
+
+        def objective(trial):
+            x = trial.suggest_float("x", -0.5, 0.0)
+            z = trial.suggest_int("z", 1, 25, step=4)
+            return height(x, z)
+
+        study.optimize(objective, n_trials=12)
+        # The prior knows z up to 10: of the steps 1, 5, 9, 13, ... it proposes the first three.
+        assert {p["z"] for p in points(study)} <= {1, 5, 9}
+        assert study.best_params["z"] == 5 and study.best_params["x"] > -0.02
+        assert all(type(p["z"]) is int for p in points(study))
+
+    def test_what_the_prior_does_not_know_is_left_to_the_other_sampler(self, plain_prior):
+        study = new_study(MetaPriorSampler(plain_prior, seed=0))
+        study.optimize(
+            lambda trial: climb(trial) + 0 * trial.suggest_float("other", 5.0, 6.0), n_trials=3
+        )
+        others = {p["other"] for p in points(study)}
+        assert len(others) == 3 and all(5.0 <= other <= 6.0 for other in others)
+
+    def test_what_the_study_does_not_ask_for_is_held(self, plain_prior):
+        study = new_study(
+            MetaPriorSampler(plain_prior, seed=0, independent_sampler=NobodyIsAsked())
+        )
+        study.optimize(lambda trial: height(trial.suggest_float("x", -1.0, 1.0), 5.0), n_trials=12)
+        assert all(set(p) == {"x"} for p in points(study))
+        assert abs(study.best_params["x"] - TOP["x"]) < 0.05
+
+    def test_a_prior_for_another_space_is_said_once(self, plain_prior):
+        study = new_study(MetaPriorSampler(plain_prior, seed=0), study_name="weekly")
+        with pytest.warns(UserWarning) as warned:
+            study.optimize(lambda trial: trial.suggest_float("w", 0.0, 1.0), n_trials=5)
+        assert len(warned) == 1 and len(study.trials) == 5
+        message = str(warned[0].message)
+        assert "'weekly'" in message and "['w']" in message and "sampled independently" in message
+
+    def test_a_parameter_of_another_kind_is_said_once(self, plain_prior):
+        study = new_study(MetaPriorSampler(plain_prior, seed=0))
+
+        def objective(trial):
+            return trial.suggest_float("x", -1.0, 1.0) + trial.suggest_categorical("z", [1, 2])
+
+        with pytest.warns(UserWarning, match="'z' .*Real.*CategoricalDistribution") as warned:
+            study.optimize(objective, n_trials=4)
+        assert len(warned) == 1 and all(p["z"] in (1, 2) for p in points(study))
+
+    def test_a_range_that_moves_and_one_that_is_far_away(self, plain_prior):
+        study = new_study(MetaPriorSampler(plain_prior, seed=0))
+        for low, high in [(0.0, 4.0), (2.0, 9.0), (20.0, 30.0)]:
+            for _ in range(2):
+                trial = study.ask({"x": X, "z": FloatDistribution(low, high)})
+                assert low <= trial.params["z"] <= high
+                study.tell(trial, height(**trial.params))
+        assert len(study.trials) == 6
+
+    def test_choices(self):
+        """Some that the prior knows, one that it does not, and `None`, which it knows as text."""
+        space = mp.Space(x=mp.Real(0.0, 1.0), c=mp.Categorical(["None", "a", "b"]))
+        runs = [
+            ([{"x": 0.1 * i, "c": c} for i, c in enumerate(["a", "b", "None"])], [0.0, 1.0, k])
+            for k in (3.0, 3.5)
+        ]
+        tasks = mp.Tasks.from_runs(runs, space=space)
+        prior = mp.learn(tasks, method=mp.methods.VanillaGP(), seed=0)
+        study = new_study(MetaPriorSampler(prior, seed=0))
+        asked = {"x": FloatDistribution(0.0, 1.0), "c": CategoricalDistribution(["new", "a", None])}
+        study.enqueue_trial({"x": 0.5, "c": "new"})
+        for _ in range(4):
+            trial = study.ask(asked)
+            study.tell(trial, 1.0)
+        assert points(study)[0]["c"] == "new"
+        assert {p["c"] for p in points(study)[1:]} <= {"a", None}
+
+
+class TestTrialsUnderWay:
+    def test_workers_that_start_together_take_different_points(self, hill_prior):
+        """Each has a sampler of its own and sees that the others have begun, not what they do."""
+        study = new_study(MetaPriorSampler(hill_prior, seed=0))
+        for _ in range(4):
+            study.ask()
+        taken = []
+        for frozen in study.get_trials():
+            worker = MetaPriorSampler(hill_prior, seed=0)
+            taken.append(
+                {name: worker.sample_independent(study, frozen, name, d)
+                 for name, d in (("x", X), ("z", Z))}
+            )  # fmt: skip
+        assert apart(taken) > 0.01
+        # The first of them would have been everybody's choice.
+        alone = new_study(MetaPriorSampler(hill_prior, seed=0))
+        assert alone.ask({"x": X, "z": Z}).params == taken[0]
+
+    def test_points_that_others_try_are_not_tried_again(self, hill_prior):
+        study = new_study(MetaPriorSampler(hill_prior, seed=0))
+        trials = [study.ask({"x": X, "z": Z})]
+        study.sampler = MetaPriorSampler(hill_prior, seed=0)  # as another process would have
+        trials += [study.ask({"x": X, "z": Z}) for _ in range(3)]
+        assert apart([trial.params for trial in trials]) > 0.01
+
+    def test_threads_share_a_sampler(self, sampler):
+        study = new_study(sampler)
+        both = threading.Barrier(2, timeout=60)
+
+        def objective(trial):
+            both.wait()
+            return climb(trial)
+
+        study.optimize(objective, n_trials=6, n_jobs=2)
+        assert len({tuple(p.values()) for p in points(study)}) == 6
+        assert study.best_value > 1.95
+
+    def test_a_failed_trial_is_avoided_and_a_pruned_one_ignored(self, hill_prior):
+        study = new_study(MetaPriorSampler(hill_prior, seed=0))
+        first = study.ask({"x": X, "z": Z})
+        study.tell(first, state=TrialState.FAIL)
+        second = study.ask({"x": X, "z": Z})
+        assert apart([first.params, second.params]) > 0.01
+        with pytest.warns(UserWarning, match="nan is not acceptable"):
+            study.tell(second, float("nan"))
+        third = study.ask({"x": X, "z": Z})
+        third.report(-1e6, step=1)
+        study.tell(third, state=TrialState.PRUNED)
+        study.optimize(climb, n_trials=3)
+        assert study.best_value > 1.9
+
+    def test_a_study_made_again_under_its_name(self, sampler):
+        storage = optuna.storages.InMemoryStorage()
+        for sign in (1.0, -1.0):
+            study = new_study(sampler, study_name="again", storage=storage)
+            study.optimize(lambda trial, sign=sign: sign * climb(trial), n_trials=4)
+            if sign > 0:
+                optuna.delete_study(study_name="again", storage=storage)
+        # Of the first study, in which the top was the best, nothing is believed any more.
+        assert len(study.trials) == 4 and study.best_value > -2.0
+
+    def test_brackets_of_hyperband(self, sampler):
+        pruner = optuna.pruners.HyperbandPruner(min_resource=1, max_resource=4, reduction_factor=2)
+        study = new_study(sampler, pruner=pruner)
+        study.optimize(climb, n_trials=6)
+        assert study.best_value > 1.9
+
+
+class TestConstraints:
+    def test_the_best_feasible_point_is_found(self, plain_prior):
+        """The top is forbidden: x must stay at or below 0, where z decides."""
+        study = new_study(MetaPriorSampler(plain_prior, seed=0))
+
+        def objective(trial):
+            value = climb(trial)
+            trial.set_constraint("x", trial.params["x"])
+            return value
+
+        study.optimize(objective, n_trials=14)
+        feasible = [t for t in study.trials if t.constraints["x"] <= 0.0]
+        assert len(feasible) >= 5
+        best = study.best_value  # Optuna looks among the feasible ones only
+        assert best > height(0.0, TOP["z"]) - 0.03
+
+
+def test_a_suggestion_takes_milliseconds_and_compiles_nothing_new(hill_prior):
+    sampler = MetaPriorSampler(hill_prior, seed=0)
+    study = new_study(sampler)
+    study.optimize(climb, n_trials=2)
+    start = time.process_time()
+    study.optimize(climb, n_trials=8)
+    # Compiling once would take longer than all of these.
+    assert time.process_time() - start < 1.5

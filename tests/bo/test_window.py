@@ -1,0 +1,174 @@
+"""Windows: every point lies in the whole space where it would lie without a window."""
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import metaprior as mp
+from metaprior.bo import Numbers, Options, Window, whole_range
+from metaprior.data import empty_run
+
+WHOLE = mp.Space(
+    rate=mp.Real(1e-4, 1.0, log=True),
+    width=mp.Real(-3.0, 9.0),
+    depth=mp.Integer(1, 12),
+    units=mp.Integer(2, 500, log=True),
+    kind=mp.Categorical(["a", "b", "c"]),
+)
+# Every way in which a task may differ: bounds, a step, another scale, fewer choices.
+NARROW = Window(
+    WHOLE,
+    (
+        ("rate", Numbers(0.01, 0.5)),
+        ("width", Numbers(-2.0, 8.0, step=0.5)),
+        ("depth", Numbers(2.0, 11.0, step=3.0)),
+        ("units", Numbers(4.0, 100.0, log=True, step=1.0)),
+        ("kind", Options(("c", "a"))),
+    ),
+)
+BENT = Window(
+    WHOLE,
+    (
+        ("width", Numbers(0.1, 9.0, log=True)),
+        ("depth", Numbers(1.0, 12.0, log=True, step=1.0)),
+        ("units", Numbers(2.0, 500.0, step=2.0)),
+    ),
+)
+
+
+def in_whole(window, point):
+    """The point of the whole cube for a point in the task's units, through the window."""
+    own = window.encode(point)
+    (unit,) = window.space.encode([own])
+    return np.asarray(at(window.map(), jnp.asarray(unit)))
+
+
+@eqx.filter_jit
+def at(view, unit):
+    return view(unit)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    rate=st.floats(0.01, 0.5),
+    steps=st.integers(0, 20),
+    depth=st.sampled_from([2, 5, 8, 11]),
+    units=st.integers(4, 100),
+    kind=st.sampled_from("ac"),
+)
+def test_a_point_lies_where_it_would_without_a_window(rate, steps, depth, units, kind):
+    point = dict(rate=rate, width=-2.0 + 0.5 * steps, depth=depth, units=units, kind=kind)
+    (expected,) = WHOLE.encode([point])
+    np.testing.assert_allclose(in_whole(NARROW, point), expected, atol=1e-12)
+
+
+@settings(deadline=None, max_examples=60)
+@given(width=st.floats(0.1, 9.0), depth=st.integers(1, 12), half=st.integers(1, 250))
+def test_other_scales_and_dimensions_held_in_the_middle(width, depth, half):
+    point = dict(width=width, depth=depth, units=2 * half)
+    # The middle of a log scale from 1e-4 to 1 is 1e-2; categories are held at the first.
+    (expected,) = WHOLE.encode([{**point, "rate": 0.01, "kind": "a"}])
+    np.testing.assert_allclose(in_whole(BENT, point), expected, atol=1e-12)
+
+
+@settings(deadline=None, max_examples=60)
+@given(unit=st.lists(st.floats(0.0, 1.0), min_size=6, max_size=6))
+def test_decoded_points_are_what_the_task_allows(unit):
+    (own,) = NARROW.space.decode(np.array([unit]))
+    point = NARROW.decode(own)
+    assert NARROW.encode(point) == pytest.approx(own)
+    assert 0.01 <= point["rate"] <= 0.5 and point["kind"] in ("a", "c")
+    assert (point["width"] + 2.0) % 0.5 == 0.0 and point["depth"] in (2, 5, 8, 11)
+
+
+def test_points_outside_of_the_window_have_no_place_in_it():
+    inside = dict(rate=0.1, width=1.0, depth=5, units=10, kind="a")
+    assert NARROW.encode(inside) is not None
+    for name, value in dict(rate=0.6, width=0.7, depth=4, units=3, kind="b").items():
+        assert NARROW.encode({**inside, name: value}) is None
+
+
+def test_a_missing_dimension_is_taken_in_the_middle_of_the_window():
+    point = NARROW.encode(dict(rate=0.255, depth=5, units=10))
+    assert point == {"x0": pytest.approx(0.5), "x1": 10, "x2": 1, "x3": 10, "x4": 0}
+
+
+def test_the_gradient_is_finite_half_a_step_below_the_lowest_number():
+    # Even numbers from 2 on, relaxed: below 2 the logarithm of 500's range ends at 1.5.
+    gradient = jax.jit(jax.jacobian(BENT.map()))(jnp.zeros(3))
+    assert np.isfinite(gradient).all()
+
+
+@pytest.mark.parametrize(
+    "wanted, dimension, expected",
+    [
+        (Numbers(0.0, 5.0), mp.Real(2.0, 9.0), Numbers(2.0, 5.0)),
+        (Numbers(0.0, 5.0), mp.Real(5.0, 9.0), None),  # one value is no choice
+        (Numbers(0.0, 5.0), mp.Integer(2, 9), None),  # reals in an integer dimension
+        (Numbers(0.0, 10.0, step=4.0), mp.Integer(2, 9), Numbers(4.0, 8.0, step=4.0)),
+        (Numbers(0.0, 1.0, step=0.1), mp.Real(0.25, 9.0), Numbers(0.3, 1.0, step=0.1)),
+        (Numbers(1.0, 64.0, log=True, step=1.0), mp.Real(2.0, 9.0),
+         Numbers(2.0, 9.0, log=True, step=1.0)),
+        (Numbers(0.0, 5.0), mp.Categorical(["a", "b"]), None),
+        (Options(("b", "z", "a")), mp.Categorical(["a", "b"]), Options(("b", "a"))),
+        (Options(("b", "z")), mp.Categorical(["a", "b"]), None),
+        (Options((True, False, 2)), mp.Categorical([1, 0, 2]), None),  # 1 is not True
+    ],
+)  # fmt: skip
+def test_what_range_and_dimension_share(wanted, dimension, expected):
+    found = wanted.within(dimension)
+    if expected is None or isinstance(expected, Options):
+        assert found == expected
+    else:
+        assert dataclasses.astuple(found) == pytest.approx(dataclasses.astuple(expected))
+
+
+def test_windows_that_differ_in_bounds_share_their_space():
+    """So that they share what was compiled."""
+    other = Window(WHOLE, (("rate", Numbers(1e-3, 0.7)), *NARROW.ranges[1:]))
+    assert other.space == NARROW.space
+
+
+@pytest.mark.parametrize("guarded", [False, True])
+def test_a_prior_through_a_window_believes_the_same(guarded):
+    space = mp.Space(x=mp.Real(0.0, 10.0), z=mp.Integer(0, 6))
+    points = [[{"x": 2.0 * i + j, "z": i + j} for i in range(4)] for j in range(3)]
+    tasks = mp.Tasks.from_runs([(p, [q["x"] - q["z"] for q in p]) for p in points], space=space)
+    method = mp.methods.VanillaGP()
+    prior = mp.learn(tasks, method=mp.methods.Guarded(method) if guarded else method, seed=0)
+    every_x = ("x", whole_range(space.dimensions[0]))
+    window = Window(space, (("z", Numbers(1.0, 5.0, step=2.0)), every_x))
+    seen = window.through(prior)
+    tried = {"x": 4.0, "z": 3}
+    own = window.encode(tried)
+    mean, std = seen.condition([own], [2.0]).predict([own, {"x0": 0, "x1": 0.7}])
+    if guarded:  # its other half knows nothing of either space
+        assert mean[0] == pytest.approx(2.0, abs=0.1)
+        return
+    expected = prior.condition([tried], [2.0]).predict([tried, {"x": 7.0, "z": 1}])
+    np.testing.assert_allclose((mean, std), expected, rtol=1e-9)
+
+
+def test_sampled_functions_agree_with_the_whole():
+    runs = [([[0.0], [10.0]], [0.0, 1.0])] * 2
+    tasks = mp.Tasks.from_runs(runs, space=mp.Space(x=mp.Real(0.0, 10.0)))
+    prior = mp.learn(tasks, method=mp.methods.VanillaGP(), seed=0)
+    window = Window(prior.space, (("x", Numbers(2.0, 4.0)),))
+    run, key = empty_run(16, 1), jax.random.key(0)
+    own = jnp.array([[0.0], [0.5], [1.0]])
+    whole = jnp.array([[0.2], [0.3], [0.4]])
+    seen = window.through(prior).surrogate.condition(run)
+    itself = prior.surrogate.condition(run)
+    np.testing.assert_allclose(seen.sample(own, 2, key=key), itself.sample(whole, 2, key=key))
+    np.testing.assert_allclose(
+        seen.path(own, key=key)(own[1]), itself.path(whole, key=key)(whole[1]), rtol=1e-6
+    )
+    y = jnp.asarray(0.3)
+    np.testing.assert_allclose(seen.cdf(own[1], y), itself.cdf(whole[1], y))
+    np.testing.assert_allclose(seen.log_density(own[1], y), itself.log_density(whole[1], y))

@@ -1,0 +1,189 @@
+"""`metaprior suggest`, `tell` and `status` with a run in a CSV file: a technician's loop."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+import metaprior as mp
+from metaprior.cli._app import app
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, [str(each) for each in arguments], env={"COLUMNS": "120"})
+
+
+@pytest.fixture(autouse=True)
+def no_cache(monkeypatch):
+    """Compiled code of other settings than those of the tests stays where it is."""
+    monkeypatch.setattr("metaprior.cli._app.prepare_jax", lambda: None)
+
+
+@pytest.fixture(scope="module")
+def prior(tmp_path_factory, hill_space, hill_runs):
+    tasks = mp.Tasks.from_runs(hill_runs, space=hill_space)
+    learned = mp.learn(tasks, method=mp.methods.VanillaGP())
+    return learned.save(tmp_path_factory.mktemp("vanilla") / "prior")
+
+
+@pytest.fixture
+def run(tmp_path):
+    return tmp_path / "run.csv"
+
+
+def test_suggest_tell_and_status_in_turns(prior, run):
+    done = invoke("suggest", "--prior", prior, "--run", run, "-n", 2)
+    assert done.exit_code == 0, done.stderr
+    assert "row 2: x = " in done.stdout and "row 3: x = " in done.stdout
+    lines = run.read_text().splitlines()
+    assert lines[0] == "x,z,value" and [line.endswith(",") for line in lines[1:]] == [True, True]
+    assert lines[1] != lines[2]
+
+    told = invoke("tell", "--prior", prior, "--run", run, "--row", 3, "-2.5")
+    assert told.exit_code == 0, told.stderr
+    assert told.stdout.startswith("row 3: ") and told.stdout.endswith("-> -2.5\n")
+    assert invoke("tell", "--prior", prior, "--run", run, "--failed").exit_code == 0
+    assert [line.rsplit(",", 1)[1] for line in run.read_text().splitlines()[1:]] == [
+        "failed",
+        "-2.5",
+    ]
+    assert run.read_text().splitlines()[2].startswith(lines[2])
+
+    answer = json.loads(invoke("suggest", "--prior", prior, "--run", run, "--json").stdout)
+    (row,) = answer["rows"]
+    assert row["row"] == 4 and set(row["point"]) == {"x", "z"}
+    status = json.loads(invoke("status", "--prior", prior, "--run", run, "--json").stdout)
+    assert (status["observed"], status["failed"]) == (1, 1)
+    assert status["pending"] == answer["rows"] and status["best"]["value"] == -2.5
+    words = invoke("status", "--prior", prior, "--run", run).stdout
+    assert "Best so far: -2.5 at x = " in words and "row 4 waits for a value" in words
+
+
+def test_the_same_file_and_seed_give_the_same_points(prior, tmp_path):
+    text = "x,z,value\n0.1,5,1.5\n-0.5,2,\n"
+    found = []
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        path = tmp_path / f"{name}.csv"
+        path.write_text(text)
+        assert invoke("suggest", "--prior", prior, "--run", path, "--seed", seed).exit_code == 0
+        assert path.read_text().startswith(text)
+        found.append(path.read_text())
+    assert found[0] == found[1]
+
+
+def test_values_may_be_typed_into_the_file(prior, run):
+    run.write_bytes("x;z;value\r\n0,25;5;1,5\r\n".encode("utf-8-sig"))
+    assert invoke("suggest", "--prior", prior, "--run", run).exit_code == 0
+    assert invoke("tell", "--prior", prior, "--run", run, "1,75").exit_code == 0
+    assert run.read_bytes().startswith(b"\xef\xbb\xbfx;z;value\r\n0,25;5;1,5\r\n")
+    assert run.read_bytes().endswith(b";1,75\r\n") and b"." not in run.read_bytes()
+    status = json.loads(invoke("status", "--prior", prior, "--run", run, "--json").stdout)
+    assert status["best"]["value"] == 1.75
+
+
+def test_trust_of_a_guarded_prior_is_told(tmp_path, run, hill_space, hill_runs):
+    tasks = mp.Tasks.from_runs(hill_runs, space=hill_space)
+    method = mp.methods.Guarded(mp.methods.VanillaGP())
+    folder = mp.learn(tasks, method=method).save(tmp_path / "guarded")
+    run.write_text("x,z,value\n0.3,6,2\n")
+    done = invoke("status", "--prior", folder, "--run", run, "--json")
+    assert 0.0 < json.loads(done.stdout)["trust"] < 1.0
+
+
+BAD = "x,z,value\n0.1,5,good\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text", "words"),
+    [
+        (["suggest"], BAD, "row 2, column 'value': received 'good'"),
+        (["suggest"], "x,oven,z,value\n", "the column 'oven'"),
+        (["suggest"], "a,b,value\n", "no column 'x', which is a dimension of the prior's space"),
+        (["suggest", "--space", "s.toml"], "", "--space and --direction begin a lifelong sequence"),
+        (["suggest", "--lifelong", "m"], "", "Give either --prior"),
+        (["tell", "1"], "x,z,value\n0.1,5,2\n", "no row that waits for a value"),
+        (["tell", "1", "--row", "2"], "x,z,value\n0.1,5,2\n", "row 2 has the value 2 already"),
+        (
+            ["tell", "1", "--row", "9"],
+            "x,z,value\n0.1,5,\n",
+            "row 9 does not exist (rows that wait",
+        ),
+        (["tell", "1,5"], "x,z,value\n0.1,5,\n", "'1,5' is not a finite number"),
+        (["tell", "nan"], "x,z,value\n0.1,5,\n", "'nan' is not a finite number"),
+        (["tell"], "x,z,value\n0.1,5,\n", "Give the value that was measured, or --failed"),
+        (["tell", "1", "--failed"], "x,z,value\n0.1,5,\n", "give one of them"),
+        (["tell", "1", "--finish"], "x,z,value\n0.1,5,\n", "give --lifelong"),
+        (["status", "--restore", "1"], "x,z,value\n", "--restore makes a version"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_the_file_stays(prior, run, arguments, text, words):
+    run.write_text(text)
+    command, *others = arguments
+    done = invoke(command, "--prior", prior, "--run", run, *others)
+    assert done.exit_code == 2
+    assert words in done.stderr and done.stderr.startswith("Error: ")
+    assert done.stderr.count("\n") == 1
+    assert run.read_text() == text
+
+
+def test_files_that_cannot_be_written_are_told(prior, tmp_path):
+    done = invoke("suggest", "--prior", prior, "--run", tmp_path / "no" / "run.csv")
+    assert done.exit_code == 2 and "cannot be written (no such file" in done.stderr
+    missing = invoke("status", "--prior", prior, "--run", tmp_path / "run.csv")
+    assert missing.exit_code == 2 and "begin the run with" in missing.stderr
+    assert os.listdir(tmp_path) == []
+
+
+FULL_DISK = """
+import resource, sys
+from metaprior.data import Real, Space
+from metaprior.lifelong import tell
+resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20))
+try:
+    tell(Space(x=Real(0, 1)), sys.argv[1], 1.5)
+except ValueError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit on the size of files")
+def test_a_disk_that_takes_no_more_leaves_the_file_as_it_was(run):
+    text = "x,value\n0.125,\n0.25,\n0.5,\n"
+    run.write_text(text)
+    command = [sys.executable, "-c", FULL_DISK, str(run)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert "cannot be written (file too large)" in done.stdout, done.stderr
+    assert run.read_text() == text
+    assert sorted(os.listdir(run.parent)) == [".run.csv.lock", "run.csv"]
+
+
+TELLING = """
+import sys
+from metaprior.data import Real, Space
+from metaprior.lifelong import tell
+for i in range(20):
+    tell(Space(x=Real(0, 1)), sys.argv[1], float(sys.argv[2]) + i)
+"""
+
+
+def test_processes_that_tell_at_once_lose_nothing(run):
+    run.write_text("x,value\n" + "".join(f"{i / 64},\n" for i in range(60)))
+    workers = [
+        subprocess.Popen([sys.executable, "-c", TELLING, str(run), str(100 * k)]) for k in range(3)
+    ]
+    assert [worker.wait(120) for worker in workers] == [0, 0, 0]
+    values = [float(line.split(",")[1]) for line in run.read_text().splitlines()[1:]]
+    assert sorted(values) == sorted(100.0 * k + i for k in range(3) for i in range(20))
+
+
+def test_a_run_with_failed_and_pending_rows_can_be_learned_from(tmp_path):
+    from metaprior.tables import read_runs
+
+    (tmp_path / "a.csv").write_text("x,value\n0.1,1\n0.2,failed\n0.3,\n0.4,2\n")
+    (tmp_path / "b.csv").write_text("x,value\n0.1,3\n0.9,FAILED\n0.8,2\n")
+    read = read_runs(tmp_path)
+    assert [read.tasks.run(i)[1].tolist() for i in range(2)] == [[1.0, 2.0], [3.0, 2.0]]
+    assert "3 rows have no value" in read.notes[0]

@@ -1,0 +1,235 @@
+"""A sequence of runs in a folder: versions, the judgement between them, and what can go wrong."""
+
+import json
+import os
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import metaprior as mp
+from metaprior.cli._app import app
+from metaprior.learning import held_out_log_likelihood
+from metaprior.lifelong import PriorSequence, Version
+from metaprior.lifelong._versions import learn_version
+
+SPACE = mp.Space(x=mp.Real(-1.0, 1.0), z=mp.Real(0.0, 10.0))
+SPACE_FILE = """[x]
+kind = "real"
+low = -1
+high = 1
+
+[z]
+kind = "real"
+low = 0
+high = 10
+"""
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, [str(each) for each in arguments], env={"COLUMNS": "120"})
+
+
+@pytest.fixture(autouse=True)
+def no_cache(monkeypatch):
+    monkeypatch.setattr("metaprior.cli._app.prepare_jax", lambda: None)
+
+
+@pytest.fixture
+def learned(monkeypatch):
+    """A stand-in for learning whose held-out scores can be chosen."""
+    calls = SimpleNamespace(scores=[], tasks=[], error=None)
+
+    def learn(tasks, **options):
+        if calls.error is not None:
+            raise calls.error
+        calls.tasks.append(tasks)
+        score = calls.scores.pop(0)
+        rows = [{"task": i, "log_likelihood": score} for i in range(len(tasks))]
+        prior = mp.learn(tasks, method=mp.methods.VanillaGP())
+        return replace(prior, findings={"tasks": rows})
+
+    monkeypatch.setattr("metaprior.lifelong._versions.learn", learn)
+    # Runs that the old version has not seen are examined elsewhere; here they score 0.
+    monkeypatch.setattr(
+        "metaprior.lifelong._versions.held_out_log_likelihood",
+        lambda surrogate, tasks, *, spread: np.zeros(len(tasks)),
+    )
+    return calls
+
+
+def sequence_with(folder, values):
+    """A sequence with a run for each of the lists of values, none of them finished."""
+    sequence = PriorSequence.begin(folder, space=SPACE)
+    (folder / "runs").mkdir()
+    for name, numbers in values.items():
+        rows = "".join(f"{0.1 * i},{i},{value}\n" for i, value in enumerate(numbers))
+        (folder / "runs" / f"{name}.csv").write_text("x,z,value\n" + rows)
+    return sequence
+
+
+@pytest.fixture
+def sequence(tmp_path):
+    return sequence_with(
+        tmp_path / "machine",
+        {"a": [1.0, 2.0], "b": [2.0, 3.0], "c": [1.0, 5.0], "d": [0.0, 1.0, "failed", ""]},
+    )
+
+
+def test_versions_come_and_are_kept_only_if_not_worse(sequence, learned):
+    learned.scores = [0.5, -3.0, 0.7]
+    assert sequence.finish("a") is None and sequence.ledger.versions == ()
+    first = sequence.finish("b")
+    assert first is not None and first.kept and first.runs == ["a", "b"]
+    second = sequence.finish("c")
+    assert second is not None and not second.kept and "worse" in second.reason
+    assert sequence.ledger.current == 1
+    third = sequence.finish("d")
+    assert third is not None and third.kept and sequence.ledger.current == 3
+    assert third.runs == ["a", "b", "c", "d"]
+    assert learned.tasks[-1].run(3)[1].tolist() == [0.0, 1.0]
+    assert sorted(os.listdir(sequence.folder / "priors")) == ["0001", "0002", "0003"]
+    restored = sequence.restore(2)
+    assert restored.number == 2 and PriorSequence(sequence.folder).ledger.current == 2
+    assert sequence.prior.trained_on["tasks"] == 3
+    with pytest.raises(ValueError, match="no version 7; name one of those there are: 1, 2, 3"):
+        sequence.restore(7)
+
+
+def test_the_scores_are_compared_in_one_unit(sequence, learned):
+    learned.scores = [0.5, 0.5]
+    first = sequence.finish("a") or sequence.finish("b")
+    assert first is not None
+    # Equal scores in units of a larger spread are worse: that is where the values lie.
+    (sequence.folder / "runs" / "c.csv").write_text("x,z,value\n0,0,1000\n0,1,-1000\n")
+    second = sequence.finish("c")
+    assert second is not None and second.spread > 100 * first.spread
+    assert not second.kept
+
+
+def test_a_failure_keeps_the_last_good_version_and_can_be_made_up_for(sequence, learned):
+    learned.scores = [0.5, 0.6]
+    sequence.finish("a")
+    sequence.finish("b")
+    learned.error = OSError(28, "No space left on device")
+    with pytest.raises(OSError, match="No space"):
+        sequence.finish("c")
+    ledger = sequence.ledger
+    assert ledger.finished == ("a", "b", "c") and ledger.current == 1 and len(ledger.versions) == 1
+    learned.error = None
+    made_up = sequence.finish("c")
+    assert made_up is not None and made_up.runs == ["a", "b", "c"]
+    assert sequence.finish("c") is None, "there is nothing new to learn"
+
+
+def test_what_a_sequence_refuses(sequence, tmp_path, learned):
+    with pytest.raises(ValueError, match="no lifelong sequence in"):
+        PriorSequence(tmp_path)
+    with pytest.raises(ValueError, match="There is a sequence over"):
+        PriorSequence.begin(sequence.folder, space=SPACE, direction="minimize")
+    for name in ("", "../a", ".a", "a/b"):
+        with pytest.raises(ValueError, match="cannot be called"):
+            sequence.run_file(name)
+    with pytest.raises(ValueError, match="There is no run"):
+        sequence.tell("tomorrow", 1.0)
+    (sequence.folder / "runs" / "empty.csv").write_text("x,z,value\n0,0,\n")
+    with pytest.raises(ValueError, match="has no value yet"):
+        sequence.finish("empty")
+    sequence.finish("a")
+    with pytest.raises(ValueError, match="The run a is finished"):
+        sequence.suggest("a")
+    ledger = sequence.folder / "lifelong.json"
+    ledger.write_text(ledger.read_text()[:-20])
+    with pytest.raises(ValueError, match=r"lifelong.json is damaged \(JSONDecodeError"):
+        PriorSequence(sequence.folder)
+
+
+def test_a_damaged_version_says_how_to_go_back(sequence, learned):
+    learned.scores = [0.5]
+    sequence.finish("a")
+    sequence.finish("b")
+    (sequence.folder / "priors" / "0001" / "prior.safetensors").write_bytes(b"half")
+    with pytest.raises(mp.PriorFileError, match="--restore N"):
+        _ = sequence.prior
+
+
+def test_by_the_command_line(tmp_path, learned):
+    learned.scores = [0.5, 0.25]
+    (tmp_path / "space.toml").write_text(SPACE_FILE)
+    machine = tmp_path / "machine"
+    missing = invoke("suggest", "--lifelong", machine, "--run", "mon")
+    assert missing.exit_code == 2 and "begin one by giving its space" in missing.stderr
+    begin = ("--space", tmp_path / "space.toml", "--direction", "minimize")
+    for run in ("mon", "tue"):
+        done = invoke("suggest", "--lifelong", machine, "--run", run, *begin, "-n", 2)
+        assert done.exit_code == 0, done.stderr
+        assert invoke("tell", "--lifelong", machine, "--run", run, 3.5).exit_code == 0
+        ended = invoke("tell", "--lifelong", machine, "--run", run, 1.5, "--finish")
+        assert ended.exit_code == 0, ended.stderr
+    assert "Version 1, learned from 2 runs: in use from now on." in ended.stdout
+    assert learned.tasks[0].direction == "minimize"
+    assert (
+        json.loads(invoke("status", "--lifelong", machine, "--run", "tue", "--json").stdout)[
+            "best"
+        ]["value"]
+        == 1.5
+    )
+    found = json.loads(invoke("status", "--lifelong", machine, "--json").stdout)
+    assert found["current"] == 1 and found["finished"] == ["mon", "tue"]
+    assert found["versions"][0]["by_run"] == {"mon": 0.5, "tue": 0.5}
+    words = invoke("status", "--lifelong", machine, "--restore", 1)
+    assert "version 1 (in use): 2 runs, held-out score 0.500" in words.stdout
+    again = invoke("suggest", "--lifelong", machine, "--run", "tue")
+    assert again.exit_code == 2 and "is finished" in again.stderr
+
+
+def test_unseen_runs_are_examined_as_the_public_posterior_predicts(hill_space, hill_runs):
+    tasks = mp.Tasks.from_runs(hill_runs, space=hill_space)
+    prior = mp.learn(tasks.subset([1, 2, 3]), method=mp.methods.VanillaGP(noise_variance=0.1))
+    spread = 1.7
+    found = held_out_log_likelihood(prior.surrogate, tasks.subset([0, 4]), spread=spread)
+    for value, index in zip(found, (0, 4), strict=True):
+        points, values = hill_runs[index]
+        by_context = [
+            np.mean(
+                np.maximum(
+                    prior.condition(points[:c], values[:c]).log_density(points[c:], values[c:])
+                    + np.log(spread),
+                    -12.0,
+                )
+            )
+            for c in (0, 1, 2, 4)
+            if c < len(values)
+        ]
+        np.testing.assert_allclose(value, np.mean(by_context), rtol=1e-6)
+
+
+def test_old_and_new_are_compared_on_runs_that_both_had_to_foresee(
+    hill_space, hill_runs, monkeypatch
+):
+    tasks = mp.Tasks.from_runs(hill_runs, space=hill_space)
+    names = list("abcdef")
+    old_prior = mp.learn(tasks.subset([1, 2, 3, 4]), method=mp.methods.VanillaGP())
+    (unseen,) = held_out_log_likelihood(old_prior.surrogate, tasks.subset([5]), spread=1.0)
+    before = Version(1, list("bcde"), 0.0, {"b": 0.0}, 1.0, True, "")
+    seen = {}
+
+    def judge(new, old):
+        seen.update(new=new, old=old)
+        return True, ""
+
+    monkeypatch.setattr("metaprior.lifelong._versions.judge", judge)
+    monkeypatch.setattr("metaprior.lifelong._versions.spread_of", lambda tasks: 2.0)
+    monkeypatch.setattr(
+        "metaprior.lifelong._versions.learn",
+        lambda tasks, **_: replace(
+            old_prior, findings={"tasks": [{"task": 5, "log_likelihood": 1.0}]}
+        ),
+    )
+    version, _ = learn_version(2, tasks, names, before=(before, old_prior), budget="fast", seed=0)
+    assert seen["new"] == {"f": 1.0} and version.by_run == {"f": 1.0}
+    assert set(seen["old"]) == {"a", "b", "f"}
+    np.testing.assert_allclose(seen["old"]["b"], np.log(2.0))
+    np.testing.assert_allclose(seen["old"]["f"], unseen + np.log(2.0), rtol=1e-6)
