@@ -32,7 +32,8 @@ oracle: $(VENV)/.oracle ## tests against GPyTorch and BoTorch (installs torch)
 	$(BIN)/python -m pytest -m oracle
 
 bench: $(VENV)/.oracle ## timings and regret against GPyTorch and BoTorch (installs torch)
-	$(BIN)/python -m benchmarks
+	mkdir -p build
+	$(BIN)/python -m benchmarks --figure build/cost.png
 
 docs: $(VENV)/.installed ## the documentation, into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

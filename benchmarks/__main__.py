@@ -1,6 +1,6 @@
 """The speed benchmark: our times beside those of GPyTorch and BoTorch, measured in one go.
 
-    python -m benchmarks [--quick] [--only ROW,...] [--json FILE]
+    python -m benchmarks [--quick] [--only ROW,...] [--json FILE] [--figure FILE]
 
 One thread on one core for everybody. Nothing is asserted: the table says what was met here and
 now. docs/benchmarks.md says how each row is measured.
@@ -16,6 +16,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks._cost_curve import draw
 from benchmarks._processes import stay_on_one_core
 from benchmarks._rows import MEASUREMENTS, Effort, Row, skipped
 
@@ -33,6 +34,10 @@ def main() -> None:
     if arguments.json is not None:
         records = [row._asdict() for row in rows]
         arguments.json.write_text(json.dumps(records, indent=2, ensure_ascii=False) + "\n")
+    curves = [row.curve for row in rows if row.curve is not None]
+    if curves and arguments.figure is not None:
+        draw(curves, arguments.figure)
+        console.print(f"The cost of a step is drawn in {arguments.figure}.")
 
 
 def _measure(names: list[str], effort: Effort, console: Console) -> list[Row]:
@@ -67,6 +72,7 @@ def _arguments() -> argparse.Namespace:
         help=f"only these of {', '.join(MEASUREMENTS)}",
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers here too")
+    parser.add_argument("--figure", type=Path, metavar="FILE", help="draw the cost of a step here")
     return parser.parse_args()
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks._cost_curve import Curve
 from benchmarks._processes import Worker, run_to_the_end, take_turns
 
 SMALL = {"num_tasks": 20, "run_length": 20, "input_dim": 2, "feature_dim": 6}
@@ -45,6 +46,7 @@ class Row(NamedTuple):
     met: bool | None
     measured: dict[str, float]
     """The numbers behind the words, in seconds and bytes."""
+    curve: Curve | None = None
 
 
 def faster(what: str, ours: float, reference: float, at_least: float) -> Row:
@@ -243,6 +245,33 @@ def long_runs(effort: Effort) -> list[Row]:
     return [_peak("learn() and ask, n=8, T=1000, d=2", sizes | {"queries": 1000}, 2.0)]
 
 
+def cost(effort: Effort) -> list[Row]:
+    """How a step grows with the number of past runs, and with their length."""
+    return [
+        _curve(
+            "n", "T = 50, d = 8", {"run_length": 50, "input_dim": 8}, "num_tasks", 10_000, effort
+        ),
+        _curve("T", "n = 20, d = 2", {"num_tasks": 20, "input_dim": 2}, "run_length", 1000, effort),
+    ]
+
+
+def _curve(
+    along: str, fixed: str, sizes: dict[str, int], varied: str, most: int, effort: Effort
+) -> Row:
+    """A row of several sizes, ten times as large each; the ratio is of the last to the first."""
+    steps = [10 ** (i + 1) for i in range(round(math.log10(most)))]
+    seconds = []
+    for size in steps:
+        problem = sizes | {varied: size, "feature_dim": 6, "chunks": 2}
+        with _training("our_step", problem, effort) as ours:
+            seconds.append(min(ours.measure() for _ in range(1 if effort.quick else 5)))
+    curve = Curve(along, fixed, steps, [1000 * each for each in seconds])
+    words = f"{_duration(seconds[0])} to {_duration(seconds[-1])}"
+    what = f"training step, {fixed}, {along} = {steps[0]} to {steps[-1]}"
+    ratio = f"{seconds[-1] / seconds[0]:.3g}×"
+    return Row(what, words, "–", ratio, "–", None, {}, curve)
+
+
 def _peak(what: str, arguments: dict[str, Any], at_most: float) -> Row:
     """Time and peak memory, in GiB, of a process that learns with the fast budget."""
     call = f"our_whole_learning(**{arguments | {'budget': 'fast'}!r})()"
@@ -294,6 +323,7 @@ MEASUREMENTS = {
     "learn": Measurement(learning, needs_torch=True),
     "many-tasks": Measurement(many_tasks),
     "long-runs": Measurement(long_runs),
+    "cost": Measurement(cost),
     "memory": Measurement(memory),
 }
 

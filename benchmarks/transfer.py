@@ -7,6 +7,7 @@
     python -m benchmarks.transfer --line-up framework      # F-PACOH by every route, two families
     python -m benchmarks.transfer --line-up learn          # `learn` as it is, tables included
     python -m benchmarks.transfer --line-up hindsight      # 64 configurations of F-PACOH-MAP
+    python -m benchmarks.transfer --show *.json --best     # rivals as one: the best in each column
 
 For every family and seed: histories of n tasks and T points are collected by vanilla GP-UCB (the
 paper's table of n and T), every method is trained on them with its defaults, and then optimises the
@@ -25,6 +26,7 @@ is computed for each task, as in the paper, and for all tasks of a seed together
 
 import argparse
 import json
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -38,6 +40,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from benchmarks._best_of import best_of
 from metaprior import Prior, learn
 from metaprior.bo import (
     AbstractAcquisition,
@@ -197,6 +200,11 @@ METRICS = (
     "pooled calibration error",
     "log-likelihood",
 )
+TOGETHER = {
+    FITTED: "fitted GP, the better bound",
+    "vanilla GP": "fixed vanilla GP, best of {}",
+    "configuration": "F-PACOH-MAP, best of {} configurations",
+}
 # What one method did on the tasks of one seed: each metric with one number a task (or a seed).
 Records = dict[str, dict[str, list]]
 
@@ -267,20 +275,24 @@ def predictions(surrogate: AbstractSurrogate, tasks, width: int, *, key) -> dict
 
 
 def pool(several: list[Records]) -> dict[str, dict[str, np.ndarray]]:
-    """The records of several seeds together; rows that not all of them have are left out."""
-    names = [name for name in several[0] if all(name in each for each in several)]
-    return {
-        name: {
-            metric: np.concatenate([np.asarray(each[name][metric]) for each in several])
-            for metric in several[0][name]
+    """The records of several seeds together; rows made for fewer seeds than others are left out."""
+    made = Counter(name for each in several for name in each)
+    seeds = max(count for name, count in made.items() if name != RANDOM)
+    whole = [name for name, count in made.items() if count >= seeds and name != RANDOM]
+    pooled = {}
+    for name in whole:
+        rows = [each[name] for each in several if name in each]
+        pooled[name] = {
+            metric: np.concatenate([np.asarray(row[metric]) for row in rows]) for metric in rows[0]
         }
-        for name in names
-    }
+    # A line-up that was made in parts has random search in each of them: once is enough.
+    random = [np.asarray(each[RANDOM]["regret"]) for each in several if RANDOM in each][:seeds]
+    return {**pooled, RANDOM: {"regret": np.concatenate(random)}} if random else pooled
 
 
 def steps_of(results: dict) -> list[int]:
-    """The steps at which regret is shown, as far as the runs go."""
-    longest = min(result["regret"].shape[1] for result in results.values())
+    """The steps at which regret is shown, as far as the longest runs go."""
+    longest = max(result["regret"].shape[1] for result in results.values())
     return [t for t in STEPS if t <= longest]
 
 
@@ -298,7 +310,11 @@ def header(results: dict) -> list[str]:
 
 def cells(result: dict, results: dict) -> list[str]:
     """One row of the table of `results`."""
-    regrets = [shown(result["regret"][:, t - 1], 2) for t in steps_of(results)]
+    regret = result["regret"]
+    made = [t for t in steps_of(results) if t <= regret.shape[1]]
+    regrets = [shown(regret[:, t - 1], 2) for t in made] + [""] * (
+        len(steps_of(results)) - len(made)
+    )
     return [*regrets, *(shown(result[m], 3) if m in result else "" for m in METRICS)]
 
 
@@ -367,6 +383,7 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=10)
     parser.add_argument("--records", type=Path, help="write every number here as JSON")
     parser.add_argument("--markdown", action="store_true", help="with --show: tables for a page")
+    parser.add_argument("--best", action="store_true", help="with --show: one row for all rivals")
     parser.add_argument("--show", type=Path, nargs="+", help="show records instead of making them")
     arguments = parser.parse_args()
     line_up = LINE_UPS[arguments.line_up]
@@ -377,6 +394,8 @@ def main() -> None:
             for family, several in json.loads(path.read_text()).items():
                 records.setdefault(family, []).extend(several)
         pooled = {name: pool(records[name]) for name in FAMILIES if name in records}
+        if arguments.best:
+            pooled = {name: best_of(results, TOGETHER) for name, results in pooled.items()}
         if arguments.markdown:
             return print("\n".join(markdown(name, results) for name, results in pooled.items()))
         return show(pooled, console)
