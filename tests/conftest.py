@@ -1,5 +1,17 @@
 """Strictness for every test: double precision, no silent broadcasting, shapes checked."""
 
+import os
+from pathlib import Path
+
+# What is compiled is kept for the other workers, the programs that tests start and the next run:
+# it is found again by its instructions, so changed code compiles anew. `make clean` removes it.
+os.environ.setdefault(
+    "JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "jax")
+)
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")
+# The loader takes preferences of the compiler for features of the machine, and says so each time.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
 import jax
 import numpy as np
 import pytest
@@ -54,8 +66,18 @@ def hill_prior(hill_space, hill_runs, quick_fpacoh):
     return mp.learn(mp.Tasks.from_runs(hill_runs, space=hill_space), method=quick_fpacoh, seed=0)
 
 
+def pytest_configure(config):
+    # Two workers share the folder of compiled code: what one reads while the other still writes it
+    # is compiled once more, and a folder that cannot be written to costs time and nothing else.
+    message = "Error (reading|writing) persistent compilation cache"
+    config.addinivalue_line("filterwarnings", f"ignore:{message}:UserWarning")
+
+
 # Files that take longest: begun first, so that no worker is left with one of them at the end.
-LONG = ("tests/conformance", "tests/cli", "tests/test_documents", "tests/methods", "tests/bo")
+LONG = tuple(
+    f"tests/{name}"
+    for name in ("adapters", "bo", "cli", "conformance", "learning", "methods", "test_documents")
+)
 
 
 @pytest.hookimpl(tryfirst=True)

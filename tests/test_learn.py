@@ -1,6 +1,7 @@
 """`learn`: what it keeps, what it refuses, what it survives, and what it leaves alone."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -227,6 +228,8 @@ def started(folder):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # Without code compiled before, or there would be nothing to interrupt.
+        env={**os.environ, "JAX_COMPILATION_CACHE_DIR": ""},
     )
     assert program.stdout is not None
     assert program.stdout.readline() == "choosing a configuration\n"

@@ -338,8 +338,8 @@ def test_failures_and_pending_queries_are_no_evidence(guarded):
 
 
 def test_queries_of_others_are_respected(hill_prior):
-    alone = mp.Optimizer(hill_prior, seed=0).ask(2)
-    opt = mp.Optimizer(hill_prior, seed=0)
+    alone = mp.Optimizer(hill_prior, search=SEARCH, seed=0).ask(2)
+    opt = mp.Optimizer(hill_prior, search=SEARCH, seed=0)
     opt.expect([alone[0]])
     assert opt.pending == [pytest.approx(alone[0])]
     x = opt.ask()
@@ -349,7 +349,7 @@ def test_queries_of_others_are_respected(hill_prior):
 
 
 def test_a_fork_knows_the_same_and_keeps_what_it_hears_to_itself(hill_prior):
-    opt = mp.Optimizer(hill_prior, seed=0)
+    opt = mp.Optimizer(hill_prior, search=SEARCH, seed=0)
     opt.tell({"x": 0.0, "z": 5.0}, 1.0)
     fork = opt.fork(seed=0)
     assert fork.ask() == first_question(opt)
@@ -360,7 +360,7 @@ def test_a_fork_knows_the_same_and_keeps_what_it_hears_to_itself(hill_prior):
 
 def first_question(opt):
     """What an optimiser that was told the same would ask."""
-    other = mp.Optimizer(opt.prior, seed=0)
+    other = mp.Optimizer(opt.prior, search=SEARCH, seed=0)
     for x, value in opt.observations:
         other.tell(x, value)
     return other.ask()

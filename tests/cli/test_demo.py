@@ -59,7 +59,6 @@ def demo(tmp_path_factory):
     # The computations are tiny and compiling them is not: compiled carelessly, it takes half.
     settings = {
         "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
-        "JAX_COMPILATION_CACHE_DIR": "",
         "JAX_PLATFORMS": "cpu",
         "COLUMNS": "100",
     }
@@ -255,11 +254,13 @@ def test_as_a_process_help_loads_neither_plots_nor_studies():
 def test_as_a_module_bad_input_leaves_one_sentence(tmp_path):
     path = tmp_path / "file"
     path.write_text("")
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    del environment["JAX_COMPILATION_CACHE_DIR"]  # the folder of the tests
     done = subprocess.run(
         [sys.executable, "-m", "metaprior.cli", "demo", "--out", str(path)],
         capture_output=True,
         text=True,
-        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")},
+        env=environment,
         check=False,
     )
     assert done.returncode == 2

@@ -118,7 +118,10 @@ def test_trainings_in_a_batch_are_those_one_by_one(trained, tasks):
     if not isinstance(trained.method, AbstractGradientMethod):
         pytest.skip("not trained by gradients")
     first = replace(trained.method, num_steps=40)
-    methods = [first, replace(first, learning_rate=3e-3, weight_decay=0.1)]
+    # Numbers of its own, too, where a method has these.
+    own = {"kappa": 1.0, "noise_log_spread": 0.5, "min_std": 0.1}
+    other = {name: value for name, value in own.items() if hasattr(first, name)}
+    methods = [first, replace(first, learning_rate=3e-3, weight_decay=0.1, **other)]
     keys = jr.split(jr.key(3), 2)
     together = meta_train_many(methods, tasks, keys=keys)
     arrays, static = eqx.partition(together, eqx.is_array)

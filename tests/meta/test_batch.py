@@ -134,10 +134,10 @@ def test_one_diverging_training_leaves_the_others_alone():
 def test_terms_after_the_last_step_of_a_training_are_not_numbers():
     seen = []
     sound = LearnedGP(num_steps=30)
-    methods = [sound, replace(sound, num_steps=120)]
-    meta_train_each(
-        methods, [history(0), history(1)], keys=jr.split(jr.key(0), 2), on_progress=seen.append
-    )
+    # Three, so that it is compiled once for this test and the one before.
+    methods = [sound, replace(sound, num_steps=120), sound]
+    histories = [history(seed) for seed in (0, 1, 2)]
+    meta_train_each(methods, histories, keys=jr.split(jr.key(0), 3), on_progress=seen.append)
     assert [(each.step, each.num_steps) for each in seen] == [(100, 120), (120, 120)]
     first, last = (each.terms["fit"] for each in seen)
     assert np.isfinite(first[0, :30]).all() and np.isnan(first[0, 30:]).all()

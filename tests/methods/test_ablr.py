@@ -1,6 +1,5 @@
 """ABLR: Bayesian linear regression as the textbook has it, in both spaces, and what it learns."""
 
-from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
@@ -25,7 +24,7 @@ from metaprior.gp._bayesian_linear import (
     weights_in_data_space,
     weights_in_feature_space,
 )
-from metaprior.methods import VanillaGP, meta_train_many
+from metaprior.methods import VanillaGP
 from metaprior.methods._ablr import ABLR
 
 # Their published types know scalars only.
@@ -183,6 +182,7 @@ def wave_prior(wave_tasks, method):
     return mp.learn(wave_tasks, method=method, seed=0)
 
 
+@pytest.mark.slow
 def test_it_learns_features_that_a_vanilla_gp_cannot_know(wave_prior, wave_tasks):
     vanilla = mp.learn(wave_tasks, method=VanillaGP())
     errors = {"ours": [], "vanilla": []}
@@ -205,6 +205,7 @@ def kept(surrogate):
     return eqx.tree_at(lambda s: s.spread, surrogate, spread)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spare", [0, 50])
 @pytest.mark.parametrize("length", [0, 9])
 def test_predictions_are_the_textbooks_in_the_units_of_the_run(wave_prior, spare, length):
@@ -237,6 +238,7 @@ def test_predictions_are_the_textbooks_in_the_units_of_the_run(wave_prior, spare
     np.testing.assert_allclose(posterior.cdf(jnp.asarray([0.3]), at), expected.cdf(at), rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("capacity", [16, 64])
 def test_samples_and_paths_have_the_moments(wave_prior, capacity):
     num_draws = 20_000
@@ -256,6 +258,7 @@ def test_samples_and_paths_have_the_moments(wave_prior, capacity):
         assert (np.abs(ratio - 1) < 4.5 * np.sqrt(2 / num_draws)).all()
 
 
+@pytest.mark.slow
 def test_a_run_refines_the_precisions(wave_prior):
     """Noise of a fifth of the range raises the noise; a spread of zero keeps what was learned."""
     x, y = wave(300, 12)
@@ -268,6 +271,7 @@ def test_a_run_refines_the_precisions(wave_prior):
     np.testing.assert_allclose(nothing, learned)
 
 
+@pytest.mark.slow
 def test_conditioning_is_vectorised_over_runs(wave_prior):
     runs = [run_of(0.5 + x / 2, y) for x, y in (wave(1, 3), wave(2, 7), wave(3, 16))]
     stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *runs)
@@ -277,17 +281,3 @@ def test_conditioning_is_vectorised_over_runs(wave_prior):
         alone = condition_on(wave_prior.surrogate, run).moments(at)
         for a, b in zip(together(stacked), alone, strict=True):
             np.testing.assert_allclose(a[i], b, rtol=1e-6)
-
-
-@pytest.mark.slow  # The conformance suite has the same check with a smaller training.
-def test_trainings_in_a_batch_are_the_training_alone(wave_tasks, method):
-    # Few steps: rounding differs between the two, and trainings amplify it.
-    key, method = jr.key(3), replace(method, num_steps=30)
-    alone = eqx.filter(method.meta_train(wave_tasks, key=key), eqx.is_array)
-    batch = meta_train_many([method, method], wave_tasks, keys=jnp.stack([key, jr.key(4)]))
-    first = jax.tree.map(lambda leaf: leaf[0], eqx.filter(batch, eqx.is_array))
-    blank = eqx.filter(method.blank_surrogate(1), eqx.is_array)
-    assert jax.tree.structure(blank) == jax.tree.structure(alone)
-    for a, b, c in zip(*(jax.tree.leaves(tree) for tree in (first, alone, blank)), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-8)
-        assert b.shape == c.shape

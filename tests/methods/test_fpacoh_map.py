@@ -58,22 +58,6 @@ def test_kappa_pulls_the_prior_towards_the_hyper_prior(hill_tasks, quick_fpacoh)
     assert spread[0] > 2 * spread[2]
 
 
-@pytest.mark.slow  # The conformance suite has the same check with a smaller training.
-@pytest.mark.slow
-def test_trainings_in_a_batch_are_the_trainings_one_by_one(hill_tasks, quick_fpacoh):
-    first = replace(quick_fpacoh, num_steps=40)
-    methods = [first, replace(first, kappa=1.0, learning_rate=3e-3, noise_log_spread=0.5)]
-    keys = jr.split(jr.key(0), 2)
-    together = meta_train_many(methods, hill_tasks, keys=keys)
-    for i, method in enumerate(methods):
-        alone = method.meta_train(hill_tasks, key=keys[i])
-        mine = jax.tree.map(lambda leaf, i=i: leaf[i], eqx.filter(together, eqx.is_array))
-        for ours, theirs in zip(
-            jax.tree.leaves(mine), jax.tree.leaves(eqx.filter(alone, eqx.is_array)), strict=True
-        ):
-            np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-9)
-
-
 def test_a_batch_of_different_sizes_is_refused(hill_tasks):
     methods = [FPacohMap(), FPacohMap(num_steps=7)]
     with pytest.raises(ValueError, match=r"`num_steps` takes the values \[7, 4000\]; [^.]*\.$"):

@@ -137,6 +137,7 @@ def test_an_unknown_estimator_is_named(tasks):
         mp.learn(tasks, method=replace(QUICK, score_estimator="magic"))
 
 
+@pytest.mark.slow
 def test_the_hyper_posterior_learns_its_width(tasks):
     """Parameters begin equally wide and end up differently; training is not frozen."""
     learned = mp.learn(tasks, method=replace(QUICK, num_steps=150, initial_std=0.2), seed=0)

@@ -16,7 +16,6 @@ from scipy import integrate, stats
 import metaprior as mp
 from metaprior.data import Run, blank_standardiser, empty_run, run_of
 from metaprior.meta import TaskBatch, meta_data
-from metaprior.methods import meta_train_many
 from metaprior.methods._neural_process import SEARCH_RANGES, NeuralProcess, latent_nodes
 from metaprior.methods._neural_process_model import (
     Latent,
@@ -315,24 +314,6 @@ def test_gradients_exist_for_an_acquisition_to_climb(trained):
         return moments.mean + 2 * jnp.sqrt(moments.variance)
 
     check_grads(bound, (jnp.array([0.37]),), 1, ["rev"], rtol=1e-4)
-
-
-@pytest.mark.slow  # The conformance suite has the same check with a smaller training.
-def test_trainings_in_a_batch_are_the_trainings_one_by_one(sinusoid_tasks):
-    methods = [SMALL, replace(SMALL, min_std=0.1, learning_rate=1e-2)]
-    keys = jr.split(jr.key(0), 2)
-    together = meta_train_many(methods, sinusoid_tasks, keys=keys)
-    blank = SMALL.blank_surrogate(1)
-    for i, method in enumerate(methods):
-        alone = method.meta_train(sinusoid_tasks, key=keys[i])
-        assert jax.tree.structure(alone) == jax.tree.structure(blank)
-        mine = jax.tree.map(lambda leaf, i=i: leaf[i], eqx.filter(together, eqx.is_array))
-        for ours, theirs, form in zip(
-            *(jax.tree.leaves(eqx.filter(tree, eqx.is_array)) for tree in (mine, alone, blank)),
-            strict=True,
-        ):
-            assert (theirs.shape, theirs.dtype) == (form.shape, form.dtype)
-            np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("num", [0, 1, 7])

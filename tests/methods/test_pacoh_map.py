@@ -146,6 +146,7 @@ def priors(hill_tasks):
     return [mp.learn(hill_tasks, method=replace(first, kappa=kappa), seed=0) for kappa in KAPPAS]
 
 
+@pytest.mark.slow
 def test_kappa_pulls_all_parameters_towards_zero(priors):
     norms, noises = [], []
     for prior in priors:
@@ -157,6 +158,7 @@ def test_kappa_pulls_all_parameters_towards_zero(priors):
     assert noises[0] > noises[1] > noises[2]
 
 
+@pytest.mark.slow
 def test_it_learns_what_a_vanilla_gp_cannot_know(priors, hill_tasks):
     vanilla = mp.learn(hill_tasks, method=mp.methods.VanillaGP())
     rng = np.random.default_rng(100)
@@ -167,10 +169,3 @@ def test_it_learns_what_a_vanilla_gp_cannot_know(priors, hill_tasks):
         for prior in (priors[0], vanilla)
     ]
     assert errors[0] < 0.2 * errors[1]
-
-
-def test_a_blank_surrogate_has_the_structure_of_a_trained_one(priors):
-    blank = eqx.filter(PacohMap().blank_surrogate(2), eqx.is_array)
-    trained = eqx.filter(priors[0].surrogate, eqx.is_array)
-    assert jax.tree.structure(blank) == jax.tree.structure(trained)
-    assert [a.shape for a in jax.tree.leaves(blank)] == [a.shape for a in jax.tree.leaves(trained)]
