@@ -217,6 +217,31 @@ class TestTrialsUnderWay:
         trials += [study.ask({"x": X, "z": Z}) for _ in range(3)]
         assert apart([trial.params for trial in trials]) > 0.01
 
+    def test_a_point_that_another_worker_has_come_to_meanwhile_is_thought_over(
+        self, hill_prior, monkeypatch
+    ):
+        """The other one is quicker: while this one thinks, it tries the very same point."""
+        study = new_study(MetaPriorSampler(hill_prior, seed=0))
+        study.optimize(climb, n_trials=2)
+        quick = []
+        ask = mp.Optimizer.ask
+
+        def ask_slowly(self, n):
+            asked = ask(self, n)
+            if not quick:
+                quick.append({"x": 2 * asked[-1]["x0"] - 1, "z": 10 * asked[-1]["x1"]})
+                study.add_trial(
+                    optuna.create_trial(
+                        params=quick[0], distributions={"x": X, "z": Z}, value=height(**quick[0])
+                    )
+                )
+            return asked
+
+        monkeypatch.setattr(mp.Optimizer, "ask", ask_slowly)
+        study.optimize(climb, n_trials=1)
+        assert points(study)[-2] == quick[0] or points(study)[-1] == quick[0]
+        assert apart(points(study)) > 0.005
+
     def test_threads_share_a_sampler(self, sampler):
         study = new_study(sampler)
         both = threading.Barrier(2, timeout=60)

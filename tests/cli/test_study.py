@@ -157,7 +157,7 @@ def test_progress_in_words():
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_a_killed_study_ends_with_the_same_bytes_as_one_that_was_not(tmp_path):
     """A real process, killed as soon as its first record is there."""
     arguments = [

@@ -19,6 +19,10 @@ from metaprior.data import direction_sign
 
 # With so many workers between the start of a trial and its first parameter, more make no odds.
 MOST_STARTING = 64
+# Thinking takes a while, seconds where something is compiled; others do not wait for it. A point
+# that one of them has come to, in units of the cube, is thought over so many times.
+NEAR = 0.01
+MOST_THOUGHTS = 3
 
 # A study may be deleted and made again under its name: the number alone does not name a trial.
 TrialName: TypeAlias = tuple[int, datetime | None]
@@ -68,7 +72,20 @@ class Follower:
         return known
 
     def _think(self, study: Study, trial: FrozenTrial) -> dict[str, Any]:
-        trials = study.get_trials(deepcopy=False)
+        """The next point, thought over if somebody else has come to it meanwhile."""
+        proposal, trials = {}, study.get_trials(deepcopy=False)
+        for _ in range(MOST_THOUGHTS):
+            proposal = self._next_point(study, trial, trials)
+            known = {_name(other): other.params for other in trials}
+            trials = study.get_trials(deepcopy=False)
+            news = [t.params for t in trials if t.params != known.get(_name(t), {})]
+            if not any(self._is_near(proposal, params) for params in news):
+                break
+        return proposal
+
+    def _next_point(
+        self, study: Study, trial: FrozenTrial, trials: Sequence[FrozenTrial]
+    ) -> dict[str, Any]:
         self._read(study, trials)
         if self._window is None:
             return {}
@@ -83,6 +100,14 @@ class Follower:
         # They are about to take the first points of this list, each its own.
         points = branch.ask(min(starting, MOST_STARTING) + 1)
         return self._window.decode(points[-1])
+
+    def _is_near(self, proposal: dict[str, Any], params: dict[str, Any]) -> bool:
+        """Whether the parameters that a trial has so far are almost those of the proposal."""
+        if self._window is None or self._in_window(params) is None:
+            return False
+        points = [self._window.encode(in_space(p)) for p in (proposal, {**proposal, **params})]
+        here, there = self._optimizer.space.encode([point for point in points if point])
+        return bool(np.abs(here - there).max() < NEAR)
 
     def _start(self) -> None:
         """Forget everything about the trials."""

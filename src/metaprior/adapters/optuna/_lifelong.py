@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import optuna
 from optuna.distributions import BaseDistribution
+from optuna.exceptions import StorageInternalError
 from optuna.samplers import BaseSampler, TPESampler
 from optuna.search_space import intersection_search_space
 from optuna.storages import BaseStorage, InMemoryStorage
@@ -34,7 +35,7 @@ from metaprior.adapters.optuna._relearning import (
 )
 from metaprior.adapters.optuna._sampler import MetaPriorSampler
 from metaprior.adapters.optuna._shelf import ArtifactShelf, FolderShelf
-from metaprior.adapters.optuna._storage import reading
+from metaprior.adapters.optuna._storage import first_line, reading
 from metaprior.data import Space
 from metaprior.learning import budget_named
 from metaprior.lifelong import Version, plain_prior
@@ -322,7 +323,10 @@ def _space_of(study: Study) -> Space | None:
 
 
 def _failure(name: str, error: Exception) -> str:
-    return f"No new version of the prior {name!r} ({str(error) or type(error).__name__})"
+    # Of a database that has gone away, Optuna says nothing but that something happened.
+    away = isinstance(error, StorageInternalError)
+    reason = first_line(error.__cause__ or error) if away else str(error)
+    return f"No new version of the prior {name!r} ({reason or type(error).__name__})"
 
 
 def _complain(sentence: str) -> None:

@@ -87,7 +87,7 @@ def _database(address: str) -> Iterator[BaseStorage]:
             pool = {"pool": engine.pool}
             storage = RDBStorage(_verbatim(address), engine_kwargs=pool, skip_table_creation=True)
         except RuntimeError as error:  # tables of another version of Optuna
-            raise ValueError(f"{called(address)} cannot be read: {_first_line(error)}.") from None
+            raise ValueError(f"{called(address)} cannot be read: {first_line(error)}.") from None
         yield storage
     finally:
         engine.dispose()
@@ -146,16 +146,16 @@ def _in_one_sentence(storage: str | BaseStorage) -> Iterator[None]:
         yield
     except ArgumentError as error:  # a kind of database that nobody has heard of
         raise ValueError(
-            f"{called(storage)} cannot be opened ({_first_line(error)}); check the start of it."
+            f"{called(storage)} cannot be opened ({first_line(error)}); check the start of it."
         ) from None
     except (StorageInternalError, SQLAlchemyError) as error:
-        reason = _first_line(error.__cause__ or error)
+        reason = first_line(error.__cause__ or error)
         raise ValueError(
             f"{called(storage)} cannot be read ({reason}); check that it is there and running."
         ) from None
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
     """The message of a database's own driver, without the statement and the link around it."""
     lines = str(getattr(error, "orig", None) or error).strip().splitlines()
     return lines[0].strip().rstrip(".") if lines else type(error).__name__
