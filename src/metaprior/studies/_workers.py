@@ -207,8 +207,9 @@ def _death(process: _Process) -> Trouble:
 def _gathered(future, address: str) -> Columns | Trouble:
     """The result of a job on a cluster; what the job itself raises is in it."""
     try:
-        if future.status in ("cancelled", "lost"):
+        if future.status == "cancelled":
             raise CancelledError
+        # A result that is lost with its worker is computed again: this waits for it.
         return future.result()
     except (OSError, CancelledError) as error:
         raise ConnectionError(
