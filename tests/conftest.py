@@ -1,6 +1,7 @@
 """Strictness for every test: double precision, no silent broadcasting, shapes checked."""
 
 import os
+import signal
 from pathlib import Path
 
 # What is compiled is kept for the other workers, the programs that tests start and the next run:
@@ -67,6 +68,9 @@ def hill_prior(hill_space, hill_runs, quick_fpacoh):
 
 
 def pytest_configure(config):
+    # A shell starts what runs in the background deaf to Ctrl-C, and programs hand that on.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     # Two workers share the folder of compiled code: what one reads while the other still writes it
     # is compiled once more, and a folder that cannot be written to costs time and nothing else.
     message = "Error (reading|writing) persistent compilation cache"
