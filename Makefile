@@ -21,7 +21,7 @@ demo: $(VENV)/.installed ## learn a prior from past runs and race it against a p
 	$(BIN)/metaprior demo
 
 test: $(VENV)/.installed ## the default test suite
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: $(VENV)/.installed ## formatting, lint rules and types
 	$(BIN)/ruff format --check .

@@ -84,13 +84,5 @@ LONG = tuple(
 )
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Tests of one file run on one worker, so that its fixtures are made once.
-
-    Before the workers of pytest-xdist look at the groups, which they do in this hook too.
-    """
     items.sort(key=lambda item: not item.nodeid.startswith(LONG))
-    for item in items:
-        if item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.split("::")[0]))

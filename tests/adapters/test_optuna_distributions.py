@@ -11,7 +11,6 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 import metaprior as mp
 from metaprior.adapters.optuna._distributions import (
     as_choice,
-    distributions_of,
     merged_dimension,
     nearest_value,
 )
@@ -132,25 +131,6 @@ def test_one_dimension_for_several_distributions(distributions, values, dimensio
         assert merged.remarks == []
     else:
         assert any(remark in each for each in merged.remarks)
-
-
-def test_distributions_of_a_space():
-    space = mp.Space(
-        x=mp.Real(0, 1),
-        lr=mp.Real(1e-4, 1, log=True),
-        n=mp.Integer(1, 10),
-        width=mp.Integer(1, 512, log=True),
-        act=mp.Categorical(["relu", "tanh"]),
-    )
-    assert distributions_of(space, {"x": 0.3, "n": 4}) == {
-        "x": FloatDistribution(0, 0.9, step=0.3),
-        "lr": FloatDistribution(1e-4, 1, log=True),
-        "n": IntDistribution(1, 9, step=4),
-        "width": IntDistribution(1, 512, log=True),
-        "act": CategoricalDistribution(["relu", "tanh"]),
-    }
-    plain = distributions_of(space)
-    assert plain["x"] == FloatDistribution(0, 1) and plain["n"] == IntDistribution(1, 10)
 
 
 @pytest.mark.parametrize(

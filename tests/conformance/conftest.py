@@ -22,9 +22,7 @@ class Trained(NamedTuple):
 
 
 def marks_of(name: str) -> list[pytest.MarkDecorator]:
-    # A worker that runs all checks of a method trains it once (pytest --dist loadgroup).
-    group = pytest.mark.xdist_group(name)
-    return [group, pytest.mark.slow] if CASES[name].slow else [group]
+    return [pytest.mark.slow] if CASES[name].slow else []
 
 
 NAMES = [pytest.param(name, marks=marks_of(name)) for name in known_methods() if name in CASES]

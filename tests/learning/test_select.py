@@ -225,6 +225,9 @@ def test_time_that_is_over_at_once_gives_a_prior_that_says_so(hill_tasks, hill_r
     prior = mp.learn(hill_tasks, budget=1e-3)
     findings = check(prior, *hill_runs[4])
     assert findings["budget"] == "0.001 seconds" and "held_out" not in findings
+    # Nobody pressed anything: the command ends with success.
+    assert findings["interrupted"] is False
+    assert findings["verdict"].startswith("The budget was too short: this prior was not judged")
 
 
 # Other shapes, each of which is compiled anew.

@@ -47,9 +47,10 @@ def findings_of(tasks: Tasks, selection: Selection, budget: Budget, watch: Watch
         "notes": _notes(tasks, selection),
     }
     if selection.answers is None or selection.judged is None:
+        why = "The choice was interrupted" if selection.interrupted else "The budget was too short"
         found["verdict"] = (
-            "The choice was interrupted: this prior was not judged on held-out runs, so that "
-            "nobody knows whether to trust it."
+            f"{why}: this prior was not judged on held-out runs, so that nobody knows whether to "
+            "trust it."
         )
     else:
         found |= _judgement(tasks, selection)

@@ -87,7 +87,7 @@ def select(
             break
     standings = [standing for race in races for standing in race.standings]
     if watch.interrupted or not standings:
-        return _interrupted(races, past)
+        return _unfinished(races, past)._replace(interrupted=watch.interrupted)
     first = winner(standings)
     if not np.isfinite(first.score):
         raise FloatingPointError(
@@ -98,7 +98,7 @@ def select(
     batch = _confirm(first, past, budget, places, watch)
     # Members that are not yet what won are worse than the leader of the race as it is.
     if batch.steps < first.steps and (watch.interrupted or batch.steps == 0):
-        return _interrupted(races, past)
+        return _unfinished(races, past)._replace(interrupted=watch.interrupted)
     report("judging it on held-out runs", CONFIRM, _words(first), first.score)
     return _judged(batch, past, budget.members, standings)._replace(interrupted=watch.interrupted)
 
@@ -150,13 +150,13 @@ def _judged(batch: Batch, past: _Past, num_seeds: int, standings: list[Standing]
     )
 
 
-def _interrupted(races: list[Race], past: _Past) -> Selection:
+def _unfinished(races: list[Race], past: _Past) -> Selection:
     """The best so far, as it is: it has not seen one of the folds."""
     known = [race for race in races if race.standings]
     race = max(known, key=_best_score) if known else races[0]
     standings = [standing for race in races for standing in race.standings]
     learned = jax.tree.map(lambda leaf: leaf[None] if hasattr(leaf, "shape") else leaf, race.leader)
-    return Selection(race.leading, 1, learned, None, past.exam, None, past.order, standings, True)
+    return Selection(race.leading, 1, learned, None, past.exam, None, past.order, standings, False)
 
 
 def _words(standing: Standing) -> str:

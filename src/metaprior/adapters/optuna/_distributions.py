@@ -15,7 +15,7 @@ Several distributions of one parameter, from trials and studies that differ, bec
 """
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from decimal import Decimal
 from typing import Any, NamedTuple, TypeAlias
 
@@ -26,7 +26,7 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from metaprior.data import Categorical, Integer, Real, Space
+from metaprior.data import Categorical, Integer, Real
 from metaprior.data._dimensions import Choice, Dimension
 from metaprior.data._points import as_native
 
@@ -68,21 +68,6 @@ def merged_dimension(
         return _merged_choices(categorical)
     numbers = [d for d in distributions if isinstance(d, (FloatDistribution, IntDistribution))]
     return _merged_numbers(numbers, values)
-
-
-def distributions_of(
-    space: Space, steps: Mapping[str, float | int] | None = None
-) -> dict[str, BaseDistribution]:
-    """A distribution of Optuna for every dimension of `space`.
-
-    - `steps`: distances between the values of a dimension, counted from its lower bound; the upper
-      bound then moves down to the last of them.
-    """
-    steps = steps or {}
-    return {
-        name: _distribution_of(dimension, steps.get(name))
-        for name, dimension in zip(space.names, space.dimensions, strict=True)
-    }
 
 
 def nearest_value(value: Any, distribution: BaseDistribution) -> Any:
@@ -130,16 +115,6 @@ def _merged_numbers(distributions: list[Number], values: Collection[Any]) -> Mer
     if integer and max(abs(low), abs(high)) <= _LARGEST_INTEGER:
         return Merged(Integer(int(low), int(high), log), remarks)
     return Merged(Real(float(low), float(high), log), remarks)
-
-
-def _distribution_of(dimension: Dimension, step: float | int | None) -> BaseDistribution:
-    if isinstance(dimension, Categorical):
-        return CategoricalDistribution(dimension.choices)
-    high = dimension.high if step is None else _last_step(dimension.low, dimension.high, step)
-    if isinstance(dimension, Integer):
-        whole = 1 if step is None else int(step)
-        return IntDistribution(dimension.low, int(high), log=dimension.log, step=whole)
-    return FloatDistribution(dimension.low, high, log=dimension.log, step=step)
 
 
 def _last_step(low: float | int, high: float | int, step: float | int) -> float:
