@@ -1,5 +1,6 @@
 """Scores against numerical integration, hand arithmetic and direct sampling."""
 
+import math
 from functools import partial
 from typing import Any
 
@@ -104,15 +105,33 @@ def test_upper_confidence_bound_by_hand():
     assert score(jnp.array([0.5])) == pytest.approx(7.5, rel=1e-12)
 
 
-@pytest.mark.parametrize("best, count, beta", [(1.5, 3, 2.0), (30.0, 3, 69.12), (30.0, 2, 2.0)])
+# Half a reach, a reach and two reaches from the nearest query: how much of the noise is news.
+NEWS = {0.05: -math.expm1(-0.125), 0.1: -math.expm1(-0.5), 0.2: -math.expm1(-2.0)}
+
+
+def std_at(distance):
+    """Variance of the function 0.25, of the noise 2."""
+    return math.sqrt(0.25 + 2.0 * NEWS[distance])
+
+
+@pytest.mark.parametrize(
+    "best, count, beta",
+    [(1.5, 3, 2.0), (30.0, 3, 1.2 * 29.7 / std_at(0.2)), (30.0, 2, 2.0)],
+)
 def test_restless_bound_by_hand(best, count, beta):
-    """Where hope is left, and in every other query, it is the plain bound. With a best of 30 and
-    no margin, the anchor 0.4, mean 1.2, needs (30 - 1.2) / 0.5 = 57.6 deviations; 1.2 times that
-    is the new factor."""
+    """Where hope is left, and in every other query, the factor is that of the plain bound. With a
+    best of 30 and no margin, the anchor 0.1, mean 0.3 and 0.2 from a query, needs 29.7 deviations,
+    and the others, 0.1 from one, more; 1.2 times that is the new factor."""
     y = np.array([best, 0.0, -2.0])[:count]
     run = run_of(np.array([[0.3], [0.6], [0.9]])[:count], y)
     score = RestlessConfidenceBound(2.0, tolerance=0.0).score(Line(), run, ANCHORS, key=KEY)
-    assert score(jnp.array([0.5])) == pytest.approx(1.5 + beta * 1.5, rel=1e-12)
+    assert score(jnp.array([0.5])) == pytest.approx(1.5 + beta * std_at(0.1), rel=1e-12)
+    assert score(jnp.array([0.55])) == pytest.approx(1.65 + beta * std_at(0.05), rel=1e-12)
+
+
+def test_the_restless_bound_sees_no_noise_where_it_has_asked():
+    score = RestlessConfidenceBound(2.0).score(Line(), RUN, ANCHORS, key=KEY)
+    assert score(jnp.array([0.6])) == pytest.approx(3.0 * 0.6 + 2.0 * 0.5, rel=1e-12)
 
 
 def test_restless_bound_without_data_is_the_plain_bound():

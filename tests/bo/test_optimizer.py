@@ -9,6 +9,7 @@ import metaprior as mp
 from metaprior.bo import (
     AbstractAcquisition,
     LogExpectedImprovement,
+    RestlessConfidenceBound,
     Search,
     ThompsonSampling,
     UpperConfidenceBound,
@@ -364,3 +365,27 @@ def first_question(opt):
     for x, value in opt.observations:
         other.tell(x, value)
     return other.ask()
+
+
+def rough(point):
+    """A hill with ripples that a model of its shape takes for noise; the same every time."""
+    x, z = point["x"], point["z"]
+    return -4.0 * ((x - 0.5) ** 2 + (z - 0.5) ** 2) + 0.2 * np.sin(40.0 * np.sin(31 * x + 17 * z))
+
+
+@pytest.mark.parametrize("reach, repeats", [(0.1, False), (1e-9, True)])
+def test_a_rough_function_is_not_asked_the_same_again(reach, repeats):
+    """Without the reach, the bound ends with one question again and again."""
+    space = mp.Space(x=mp.Real(0.0, 1.0), z=mp.Real(0.0, 1.0))
+    method = VanillaGP(noise_variance=0.3, lengthscale=0.3)
+    prior = mp.Prior(space, "maximize", method, method.from_scratch(2))
+    optimizer = mp.Optimizer(prior, seed=0, acquisition=RestlessConfidenceBound(reach=reach))
+    asked = np.empty((0, 2))
+    nearest = []
+    for _ in range(24):
+        point = optimizer.ask()
+        optimizer.tell(point, rough(point))
+        here = np.array([[point["x"], point["z"]]])
+        nearest.append(np.min(np.linalg.norm(asked - here, axis=1), initial=np.inf))
+        asked = np.concatenate([asked, here])
+    assert (min(nearest) < 0.01) == repeats

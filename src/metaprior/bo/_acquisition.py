@@ -42,7 +42,11 @@ class UpperConfidenceBound(AbstractAcquisition):
     beta: float = 2.0
 
     def score(self, posterior, run, anchors, *, key):
-        return _bound(posterior, self.beta)
+        def bound(x):
+            moments = posterior.moments(x)
+            return moments.mean + self.beta * jnp.sqrt(moments.variance)
+
+        return bound
 
 
 class RestlessConfidenceBound(AbstractAcquisition):
@@ -52,24 +56,44 @@ class RestlessConfidenceBound(AbstractAcquisition):
     plain bound then asks for the same local optimum again and again. Here, when no point could
     beat the best observation by a noticeable margin,
 
-    $$ \max_x \mu(x) + \beta\, \sigma_f(x) < y^* + \tau \,(\max_x \mu(x) - \min_x \mu(x)), $$
+    $$ \max_x \mu(x) + \beta\, \sigma(x) < y^* + \tau \,(\max_x \mu(x) - \min_x \mu(x)), $$
 
     every other query widens the bound until some point could, and so goes where the model's claim
     is easiest to refute; the queries between polish the optimum as before. A prior that knows how
     uncertain it is needs no more than $\beta = 1$ besides.
+
+    What a model calls noise is often a rough function, which says the same to the same question. So
+    noise is worth a look where nobody has looked, and nothing at a distance $r$ from a query that
+    is small beside the reach $\ell$:
+
+    $$ \sigma^2(x) = \sigma_f^2(x) + (1 - e^{-r^2 / 2 \ell^2})\, \sigma_\text{noise}^2(x). $$
     """
 
     beta: float = 1.0
     tolerance: float = 1e-4
+    reach: float = 0.1
 
     def score(self, posterior, run, anchors, *, key):
-        expected = jax.vmap(posterior.moments)(anchors)
+        def expected(x):
+            moments = posterior.moments(x)
+            squares = jnp.sum((run.x - x[None, :]) ** 2, axis=1)
+            nearest = jnp.min(squares, where=run.mask, initial=jnp.inf)
+            news = -jnp.expm1(-0.5 * nearest / self.reach**2)
+            return moments.mean, jnp.sqrt(moments.function_variance + news * moments.noise_variance)
+
+        mean, std = jax.vmap(expected)(anchors)
         best = jnp.max(jnp.where(run.mask, run.y, -jnp.inf))
-        margin = self.tolerance * (jnp.max(expected.mean) - jnp.min(expected.mean))
-        needed = jnp.min((best + margin - expected.mean) / jnp.sqrt(expected.function_variance))
+        margin = self.tolerance * (jnp.max(mean) - jnp.min(mean))
+        needed = jnp.min((best + margin - mean) / std)
         check = (run.length % 2 == 1) & (needed > self.beta)
         # A little more than needed, so that the likeliest surprise stands out.
-        return _bound(posterior, jnp.where(check, 1.2 * needed, self.beta))
+        beta = jnp.where(check, 1.2 * needed, self.beta)
+
+        def bound(x):
+            mean, std = expected(x)
+            return mean + beta * std
+
+        return bound
 
 
 class LogExpectedImprovement(AbstractAcquisition):
@@ -96,14 +120,6 @@ class ThompsonSampling(AbstractAcquisition):
 
     def score(self, posterior, run, anchors, *, key):
         return posterior.path(anchors, key=key)
-
-
-def _bound(posterior: AbstractPosterior, beta: Float[Array, ""] | float) -> Score:
-    def bound(x):
-        moments = posterior.moments(x)
-        return moments.mean + beta * jnp.sqrt(moments.variance)
-
-    return bound
 
 
 def log_standard_improvement(u: Float[Array, ""]) -> Float[Array, ""]:

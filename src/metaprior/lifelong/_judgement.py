@@ -4,11 +4,12 @@ Both are judged by runs that they had not seen. With $d_i$ the held-out log-like
 under the new version minus that under the old one, over the $k$ runs that were held out from both,
 the new one is kept if
 
-$$ \bar d \ge -s / \sqrt k, $$
+$$ \bar d \ge -2 s / \sqrt k, $$
 
 $s$ being the standard deviation of the $d_i$: if it is not clearly worse. It knows more runs, so
-that a tie is decided for it. With a single run in common nothing is known of the spread, and the
-new one is kept if $d_1 \ge 0$.
+that a tie is decided for it; and the version in use got there by a good score, part of which was
+luck, so that one standard error would hold on to it for too long. With a single run in common
+nothing is known of the spread, and the new one is kept if $d_1 \ge 0$.
 """
 
 import math
@@ -16,6 +17,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
+
+# How many standard errors a version may be worse and still count as not worse.
+TOLERATED = 2.0
 
 
 class Judgement(NamedTuple):
@@ -49,7 +53,7 @@ def judge(new: Mapping[str, float], old: Mapping[str, float] | None) -> Judgemen
     else:
         error = float(np.std(differences, ddof=1)) / math.sqrt(len(common))
         spread = f"+- {error:.3f} on {len(common)} runs"
-    kept = mean >= -error
+    kept = mean >= -TOLERATED * error
     verdict = "not worse" if kept else "worse"
     return Judgement(
         kept,

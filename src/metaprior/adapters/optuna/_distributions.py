@@ -16,7 +16,6 @@ Several distributions of one parameter, from trials and studies that differ, bec
 
 import math
 from collections.abc import Collection
-from decimal import Decimal
 from typing import Any, NamedTuple, TypeAlias
 
 from optuna.distributions import (
@@ -115,9 +114,3 @@ def _merged_numbers(distributions: list[Number], values: Collection[Any]) -> Mer
     if integer and max(abs(low), abs(high)) <= _LARGEST_INTEGER:
         return Merged(Integer(int(low), int(high), log), remarks)
     return Merged(Real(float(low), float(high), log), remarks)
-
-
-def _last_step(low: float | int, high: float | int, step: float | int) -> float:
-    """The last of `low`, `low + step`, ... up to `high`, in decimals as Optuna counts them."""
-    start, width = Decimal(str(low)), Decimal(str(step))
-    return float(start + (Decimal(str(high)) - start) // width * width)
