@@ -80,7 +80,7 @@ def pytest_configure(config):
 # Files that take longest: begun first, so that no worker is left with one of them at the end.
 LONG = tuple(
     f"tests/{name}"
-    for name in ("adapters", "bo", "cli", "conformance", "learning", "methods", "test_documents")
+    for name in ("adapters", "bo", "cli", "conformance", "learning", "methods", "test_")
 )
 
 

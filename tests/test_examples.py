@@ -11,7 +11,7 @@ from tests.adapters.postgres_server import skip_without_server
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 # Those that train several priors.
-LONG = ("compare_methods", "drifting_machine", "figure_1", "gradient_boosting", "hyper_priors")
+LONG = ("compare_methods", "figure_1", "hyper_priors")
 # Those that start a server of their own.
 ON_POSTGRES = ("four_workers",)
 
