@@ -317,6 +317,54 @@ def test_a_version_that_cannot_be_loaded_gives_way_to_the_one_before_it(tmp_path
     assert sampler.version == 1
 
 
+def test_it_is_loaded_once_and_chance_goes_on(tmp_path, learning, recwarn):
+    """Where a damaged version stays the current one, as while somebody learns."""
+    storage = InMemoryStorage()
+    past_studies(storage, "a", "b")
+    learning([0.5, 0.6])
+    for name in "cd":
+        run_study(storage, name, sampler_for(storage, tmp_path / "priors"), trials=2)
+    (newest,) = (tmp_path / "priors" / NAME).glob("0002-*")
+    (newest / "prior.safetensors").write_bytes(b"half")
+    sampler = sampler_for(storage, tmp_path / "priors")
+    study = optuna.load_study(study_name="d", storage=storage, sampler=sampler)
+    recwarn.clear()
+    for _ in range(3):
+        sampler._settled.clear()
+        study.optimize(lambda t: objective(t) + t.suggest_float("other", 0, 1), n_trials=1)
+    assert sampler.version == 1 and len(recwarn) == 1
+    assert len({trial.params["other"] for trial in study.trials[-3:]}) == 3
+
+
+def test_a_study_keeps_its_version_while_another_has_a_newer_one(tmp_path, learning):
+    storage = InMemoryStorage()
+    past_studies(storage, "a", "b")
+    learning([0.5, 0.6])
+    sampler = sampler_for(storage, tmp_path / "priors")
+    studies, used = {}, []
+    for name in "cdcd":
+        if name not in studies:
+            studies[name] = run_study(storage, name, sampler, trials=2)
+        else:
+            studies[name].optimize(objective, n_trials=1)
+        used.append((sampler.version, studies[name].user_attrs["metaprior:version"]))
+    assert used == [(1, 1), (2, 2), (1, 1), (2, 2)]
+    assert sampler._sampler_for(studies["c"]) is not sampler._sampler_for(studies["d"])
+
+
+def test_workers_with_one_seed_begin_a_sequence_with_different_points(tmp_path):
+    storage = InMemoryStorage()
+    tried = []
+    for _ in range(3):
+        sampler = sampler_for(storage, tmp_path / "priors", space=None)
+        study = optuna.create_study(
+            storage=storage, study_name="first", sampler=sampler, load_if_exists=True
+        )
+        trial = study.ask()
+        tried.append((trial.suggest_float("x", -1.0, 1.0), trial.suggest_float("z", 0.0, 10.0)))
+    assert len(set(tried)) == 3
+
+
 def test_priors_in_an_artifact_store(tmp_path, learning):
     from optuna.artifacts import FileSystemArtifactStore
 

@@ -15,6 +15,7 @@ from optuna.trial import TrialState
 
 import metaprior as mp
 from metaprior.adapters.optuna import MetaPriorSampler
+from metaprior.adapters.optuna._window import study_window
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
@@ -191,8 +192,78 @@ class TestSpacesThatDiffer:
         assert points(study)[0]["c"] == "new"
         assert {p["c"] for p in points(study)[1:]} <= {"a", None}
 
+    def test_one_choice_in_common(self):
+        """Trials with the other one teach nothing about it; the prior is read where it knows."""
+        space = mp.Space(x=mp.Real(0.0, 1.0), c=mp.Categorical(["linear", "rbf"]))
+        rows = [{"x": 0.1 * i, "c": c} for i, c in enumerate(["linear", "rbf"] * 4)]
+        values = [x["x"] if x["c"] == "rbf" else -x["x"] for x in rows]
+        tasks = mp.Tasks.from_runs([(rows, values)] * 2, space=space)
+        prior = mp.learn(tasks, method=mp.methods.VanillaGP(), seed=0)
+        asked = {"c": {CategoricalDistribution(["rbf", "poly"]): None}, "x": {X: None}}
+        window = study_window(space, asked)
+        assert window is not None and window.held == (("c", "rbf"),)
+        assert window.encode({"x": 0.5, "c": "rbf"}) == {"x0": 0.5}
+        assert window.encode({"x": 0.5, "c": "poly"}) is None
+        study = new_study(MetaPriorSampler(prior, seed=0))
+        with pytest.warns(UserWarning, match="'c' of study .*sampled independently"):
+            study.optimize(
+                lambda t: (
+                    t.suggest_float("x", 0.0, 1.0)
+                    - 9.0 * (t.suggest_categorical("c", ["rbf", "poly"]) == "poly")
+                ),
+                n_trials=6,
+            )
+        assert {p["c"] for p in points(study)} == {"rbf", "poly"}
+
+    def test_a_parameter_that_never_varies_is_no_loss(self, plain_prior, recwarn):
+        study = new_study(MetaPriorSampler(plain_prior, seed=0))
+        study.optimize(
+            lambda t: height(t.suggest_float("x", -1.0, 1.0), t.suggest_float("z", 6.3, 6.3)),
+            n_trials=4,
+        )
+        assert [str(warning.message) for warning in recwarn] == []
+
+    @pytest.mark.filterwarnings("ignore:PartialFixedSampler is experimental")
+    def test_what_somebody_else_has_fixed(self, plain_prior):
+        """The best x for a fixed z of 9 is 0.8, far from where both would be best."""
+
+        def ridge(trial):
+            x, z = trial.suggest_float("x", -1.0, 1.0), trial.suggest_float("z", 0.0, 10.0)
+            return -((x - (z / 5.0 - 1.0)) ** 2) - 0.1 * z
+
+        study = new_study(MetaPriorSampler(plain_prior, seed=0))
+        study.optimize(ridge, n_trials=8)
+        study.sampler = optuna.samplers.PartialFixedSampler({"z": 9.0}, study.sampler)
+        study.optimize(ridge, n_trials=8)
+        late = points(study)[8:]
+        assert all(p["z"] == 9.0 for p in late)
+        assert min(abs(p["x"] - 0.8) for p in late) < 0.05
+        assert len({round(p["x"], 2) for p in late}) >= 4  # and not one of them again and again
+
+    def test_an_infinite_value_that_was_enqueued(self, plain_prior):
+        study = new_study(MetaPriorSampler(plain_prior, seed=0))
+        study.enqueue_trial({"x": float("inf"), "z": 5.0})
+        with pytest.warns(UserWarning, match="out of range"):
+            study.ask({"x": X, "z": Z})
+        study.tell(0, 1.0)
+        study.optimize(climb, n_trials=3)
+        assert len(study.trials) == 4
+
 
 class TestTrialsUnderWay:
+    def test_workers_with_one_seed_draw_other_parameters(self, plain_prior):
+        """Of what the prior does not know; and the same worker draws the same again."""
+        study = new_study(RandomSampler())
+        trials = [study.ask() for _ in range(3)]
+        drawn = [
+            MetaPriorSampler(plain_prior, seed=0).sample_independent(
+                study, study.get_trials()[trial.number], name, X
+            )
+            for name in ("other", "another", "other")
+            for trial in trials
+        ]
+        assert len(set(drawn)) == 6 and drawn[:3] == drawn[6:]
+
     def test_workers_that_start_together_take_different_points(self, hill_prior):
         """Each has a sampler of its own and sees that the others have begun, not what they do."""
         study = new_study(MetaPriorSampler(hill_prior, seed=0))
@@ -226,7 +297,7 @@ class TestTrialsUnderWay:
         quick = []
         ask = mp.Optimizer.ask
 
-        def ask_slowly(self, n):
+        def ask_slowly(self, n, **options):
             asked = ask(self, n)
             if not quick:
                 quick.append({"x": 2 * asked[-1]["x0"] - 1, "z": 10 * asked[-1]["x1"]})
@@ -267,6 +338,23 @@ class TestTrialsUnderWay:
         study.tell(third, state=TrialState.PRUNED)
         study.optimize(climb, n_trials=3)
         assert study.best_value > 1.9
+
+    def test_a_trial_that_failed_half_way_says_nothing_of_the_rest(self, plain_prior):
+        """What it would have asked for is known to the sampler that proposed it, and to nobody
+        else."""
+        samplers = [MetaPriorSampler(plain_prior, seed=0) for _ in range(2)]
+        study = new_study(samplers[0])
+        for value in (0.1, 0.2):
+            study.tell(study.ask({"x": X, "z": Z}), value)
+        half = study.ask()
+        x = half.suggest_float("x", -1.0, 1.0)
+        study.tell(half, state=TrialState.FAIL)
+        failed = []
+        for study.sampler in samplers:
+            study.ask({"x": X, "z": Z})
+            failed.append(study.sampler._follower(study)._optimizer._failed)
+        assert [len(each) for each in failed] == [1, 0]
+        assert failed[0][0, 0] == pytest.approx((x + 1.0) / 2.0)
 
     def test_a_study_made_again_under_its_name(self, sampler):
         storage = optuna.storages.InMemoryStorage()

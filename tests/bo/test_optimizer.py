@@ -389,3 +389,57 @@ def test_a_rough_function_is_not_asked_the_same_again(reach, repeats):
         nearest.append(np.min(np.linalg.norm(asked - here, axis=1), initial=np.inf))
         asked = np.concatenate([asked, here])
     assert (min(nearest) < 0.01) == repeats
+
+
+class TestFixed:
+    SPACE = mp.Space(x=mp.Real(0.0, 1.0), n=mp.Integer(0, 4), kind=mp.Categorical(["a", "b"]))
+
+    @staticmethod
+    def value_at(point):
+        """The best x depends on what is fixed: 0.2 + 0.15 n, and 0.1 less for b."""
+        best = 0.2 + 0.15 * point["n"] - 0.1 * (point["kind"] == "b")
+        return -((point["x"] - best) ** 2)
+
+    def optimizer(self, **options):
+        method = VanillaGP(lengthscale=0.5, noise_variance=1e-6)
+        prior = mp.Prior(self.SPACE, "maximize", method, method.from_scratch(4))
+        return mp.Optimizer(prior, seed=0, search=SEARCH, **options)
+
+    def test_the_best_of_the_others_is_found(self):
+        optimizer, fixed = self.optimizer(), {"n": 3, "kind": "b"}
+        for point in self.SPACE.decode(np.random.default_rng(0).uniform(size=(12, 4))):
+            optimizer.tell(point, self.value_at(point))
+        for _ in range(8):
+            point = optimizer.ask(fixed=fixed)
+            assert {name: point[name] for name in fixed} == fixed
+            optimizer.tell(point, self.value_at(point))
+        assert point["x"] == pytest.approx(0.55, abs=0.05)
+        assert 0 <= optimizer.ask()["n"] <= 4  # and it is free again
+
+    def test_side_by_side_and_after_a_failure_they_differ(self):
+        optimizer, fixed = self.optimizer(), {"x": 0.5, "kind": "a"}
+        points = optimizer.ask(3, fixed=fixed)
+        optimizer.tell(points[0], None)
+        points.append(optimizer.ask(fixed=fixed))
+        assert {point["x"] for point in points} == {0.5}
+        assert len({point["n"] for point in points}) == 4
+
+    def test_candidates_must_have_the_values(self):
+        candidates = self.SPACE.decode(np.random.default_rng(1).uniform(size=(20, 4)))
+        optimizer = self.optimizer(candidates=candidates)
+        several = sum(point["kind"] == "b" for point in candidates)
+        for _ in range(several):
+            assert optimizer.ask(fixed={"kind": "b"})["kind"] == "b"
+        with pytest.raises(ValueError, match="No candidate that is left has the values in `fixed`"):
+            optimizer.ask(fixed={"kind": "b"})
+
+    @pytest.mark.parametrize(
+        "fixed, sentence",
+        [
+            ({"y": 1.0}, r"`fixed` has 'y', which is none of the dimensions \['x', 'n', 'kind'\]"),
+            ({"x": 2.0}, "fixed.*dimension 'x'.*2.0"),
+        ],
+    )
+    def test_bad_input(self, fixed, sentence):
+        with pytest.raises(ValueError, match=sentence):
+            self.optimizer().ask(fixed=fixed)

@@ -99,6 +99,32 @@ def test_a_missing_dimension_is_taken_in_the_middle_of_the_window():
     assert point == {"x0": pytest.approx(0.5), "x1": 10, "x2": 1, "x3": 10, "x4": 0}
 
 
+@pytest.mark.parametrize(
+    "name, value, other", [("rate", 0.3, 0.2), ("units", 40, 41), ("kind", "c", "a")]
+)
+def test_a_dimension_of_one_value_stays_there(name, value, other):
+    """Other values of it are outside of the window; a point that lacks it is inside."""
+    window = Window(WHOLE, (("width", Numbers(0.0, 5.0)),), ((name, value),))
+    middle = {"rate": 0.01, "width": 2.0, "depth": 6.5, "units": 31.0, "kind": "a"}
+    (low,), (high,) = (WHOLE.encode([{**middle, "depth": d, "units": 31}]) for d in (6, 7))
+    expected = np.where(np.arange(7) == 2, (low + high) / 2, low)
+    (at_value,) = WHOLE.encode([{**middle, "depth": 6, "units": 31, name: value}])
+    columns = {"rate": [0], "units": [3], "kind": [4, 5, 6]}[name]
+    expected[columns] = at_value[columns]
+    if name != "units":
+        expected[3] = 0.5
+    np.testing.assert_allclose(in_whole(window, {"width": 2.0, name: value}), expected, atol=1e-12)
+    assert window.encode({"width": 2.0}) is not None
+    assert window.encode({"width": 2.0, name: other}) is None
+
+
+def test_a_range_on_a_log_scale_ends_where_it_ends():
+    numbers = Numbers(1e-8, 10.0, log=True)
+    assert numbers.coordinate(1e-8 * (1 - 1e-12)) == 0.0
+    for value in (1e-15, 0.99e-8, 0.0, -1.0, 10.1, float("inf"), float("nan"), "inf"):
+        assert numbers.coordinate(value) is None
+
+
 def test_the_gradient_is_finite_half_a_step_below_the_lowest_number():
     # Even numbers from 2 on, relaxed: below 2 the logarithm of 500's range ends at 1.5.
     gradient = jax.jit(jax.jacobian(BENT.map()))(jnp.zeros(3))
@@ -109,7 +135,8 @@ def test_the_gradient_is_finite_half_a_step_below_the_lowest_number():
     "wanted, dimension, expected",
     [
         (Numbers(0.0, 5.0), mp.Real(2.0, 9.0), Numbers(2.0, 5.0)),
-        (Numbers(0.0, 5.0), mp.Real(5.0, 9.0), None),  # one value is no choice
+        (Numbers(0.0, 5.0), mp.Real(5.0, 9.0), Numbers(5.0, 5.0)),  # one value
+        (Numbers(0.0, 5.0), mp.Real(6.0, 9.0), None),
         (Numbers(0.0, 5.0), mp.Integer(2, 9), None),  # reals in an integer dimension
         (Numbers(0.0, 10.0, step=4.0), mp.Integer(2, 9), Numbers(4.0, 8.0, step=4.0)),
         (Numbers(0.0, 1.0, step=0.1), mp.Real(0.25, 9.0), Numbers(0.3, 1.0, step=0.1)),
@@ -117,8 +144,9 @@ def test_the_gradient_is_finite_half_a_step_below_the_lowest_number():
          Numbers(2.0, 9.0, log=True, step=1.0)),
         (Numbers(0.0, 5.0), mp.Categorical(["a", "b"]), None),
         (Options(("b", "z", "a")), mp.Categorical(["a", "b"]), Options(("b", "a"))),
-        (Options(("b", "z")), mp.Categorical(["a", "b"]), None),
-        (Options((True, False, 2)), mp.Categorical([1, 0, 2]), None),  # 1 is not True
+        (Options(("b", "z")), mp.Categorical(["a", "b"]), Options(("b",))),
+        (Options(("y", "z")), mp.Categorical(["a", "b"]), None),
+        (Options((True, False, 2)), mp.Categorical([1, 0, 2]), Options((2,))),  # 1 is not True
     ],
 )  # fmt: skip
 def test_what_range_and_dimension_share(wanted, dimension, expected):

@@ -175,18 +175,21 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(
     assert [path.name for path in tmp_path.iterdir()] == ["past.db"]
 
 
-def test_without_optuna(tmp_path):
+@pytest.mark.parametrize("command", [("learn", "--out", "p"), ("status", "--name", "ovens")])
+def test_without_optuna(tmp_path, command):
+    name, *options = command
     done = subprocess.run(
         [
             *(sys.executable, "-c"),
             "import sys; sys.modules['optuna'] = None\n"
             "from metaprior.cli import main\n"
-            f"sys.argv = ['metaprior', 'learn', 'optuna:sqlite:///p.db', '--out', '{tmp_path}/p']\n"
+            f"sys.argv = ['metaprior', '{name}', 'optuna:sqlite:///p.db', *{options}]\n"
             "main()",
         ],
         capture_output=True,
         text=True,
         check=False,
+        cwd=tmp_path,
     )
     assert done.returncode == 2
     assert done.stderr.startswith("Error: This part of metaprior needs Optuna, which cannot be imp")

@@ -66,6 +66,7 @@ CASES = {
     # Weights are estimated from random rankings; the variance follows them as much as the data.
     "RankWeightedGP": Case(contracts="no", slow=True),
     "VanillaGP": Case(seeded=False),
+    "SelfStandardisedGP": Case(seeded=False, units_from_past=False),
     "FittedGP": Case(seeded=False, units_from_past=False, slow=True),
     "Ensemble": Case({"base": FPacohMap(**QUICK), "members": 2}, slow=True),
     "Guarded": Case({"base": FPacohMap(**QUICK)}, slow=True),

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -12,7 +13,7 @@ from typer.testing import CliRunner
 import metaprior as mp
 from metaprior.cli._app import app
 from metaprior.learning import held_out_log_likelihood
-from metaprior.lifelong import PriorSequence, Version
+from metaprior.lifelong import PriorSequence, Version, plain_prior
 from metaprior.lifelong._versions import learn_version
 
 SPACE = mp.Space(x=mp.Real(-1.0, 1.0), z=mp.Real(0.0, 10.0))
@@ -40,15 +41,18 @@ def no_cache(monkeypatch):
 @pytest.fixture
 def learned(monkeypatch):
     """A stand-in for learning whose held-out scores can be chosen."""
-    calls = SimpleNamespace(scores=[], tasks=[], error=None)
+    calls = SimpleNamespace(scores=[], tasks=[], error=None, unfinished=None, during=lambda: None)
 
     def learn(tasks, **options):
         if calls.error is not None:
             raise calls.error
+        calls.during()
+        prior = mp.learn(tasks, method=mp.methods.VanillaGP())
+        if calls.unfinished is not None:
+            return replace(prior, findings=calls.unfinished)
         calls.tasks.append(tasks)
         score = calls.scores.pop(0)
         rows = [{"task": i, "log_likelihood": score} for i in range(len(tasks))]
-        prior = mp.learn(tasks, method=mp.methods.VanillaGP())
         return replace(prior, findings={"tasks": rows})
 
     monkeypatch.setattr("metaprior.lifelong._versions.learn", learn)
@@ -98,10 +102,17 @@ def test_versions_come_and_are_kept_only_if_not_worse(sequence, learned):
         sequence.restore(7)
 
 
-def test_the_scores_are_compared_in_one_unit(sequence, learned):
+def test_the_scores_are_compared_in_one_unit(sequence, learned, monkeypatch):
     learned.scores = [0.5, 0.5]
     first = sequence.finish("a") or sequence.finish("b")
     assert first is not None
+    # The old version foresees the new run as well as it did the others.
+    monkeypatch.setattr(
+        "metaprior.lifelong._versions.held_out_log_likelihood",
+        lambda surrogate, tasks, *, spread: np.full(
+            len(tasks), 0.5 + np.log(spread) - np.log(first.spread)
+        ),
+    )
     # Equal scores in units of a larger spread are worse: that is where the values lie.
     (sequence.folder / "runs" / "c.csv").write_text("x,z,value\n0,0,1000\n0,1,-1000\n")
     second = sequence.finish("c")
@@ -122,6 +133,69 @@ def test_a_failure_keeps_the_last_good_version_and_can_be_made_up_for(sequence, 
     made_up = sequence.finish("c")
     assert made_up is not None and made_up.runs == ["a", "b", "c"]
     assert sequence.finish("c") is None, "there is nothing new to learn"
+
+
+# What `learn` finds after Ctrl-C at the end and in the middle, and within too short a time.
+UNFINISHED = {
+    "interrupted": ({"interrupted": True}, KeyboardInterrupt),
+    "interrupted late": (
+        {"interrupted": True, "tasks": [{"task": 0, "log_likelihood": 1.0}]},
+        KeyboardInterrupt,
+    ),
+    "too short": ({"interrupted": False}, ValueError),
+}
+
+
+@pytest.mark.parametrize("name", UNFINISHED)
+def test_what_was_not_learned_to_the_end_is_no_version(sequence, learned, name):
+    learned.scores = [0.5, 0.6]
+    sequence.finish("a")
+    sequence.finish("b")
+    learned.unfinished, error = UNFINISHED[name]
+    with pytest.raises(error):
+        sequence.finish("c", budget=0.01)
+    ledger = sequence.ledger
+    assert ledger.finished == ("a", "b", "c") and ledger.current == 1 and len(ledger.versions) == 1
+    assert os.listdir(sequence.folder / "priors") == ["0001"]
+    learned.unfinished = None
+    made_up = sequence.finish("c")
+    assert made_up is not None and made_up.runs == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("restored", [1, 2])
+def test_what_is_restored_while_somebody_learns_stays_in_use(sequence, learned, restored):
+    learned.scores = [0.5, 0.6, 0.7, 0.8]
+    for run in "abc":
+        sequence.finish(run)
+    assert sequence.ledger.current == 2
+    learned.during = lambda: sequence.restore(restored)
+    done = invoke("tell", "--lifelong", sequence.folder, "--run", "d", "--finish")
+    assert done.exit_code == 0, done.stderr
+    assert f"not in use, since version {restored} was restored meanwhile" in done.stdout
+    assert sequence.ledger.current == restored and sequence.ledger.versions[-1].kept
+    # The next one is compared with what is in use, and takes its place.
+    learned.during = lambda: None
+    (sequence.folder / "runs" / "e.csv").write_text("x,z,value\n0,0,1\n0,1,2\n")
+    sequence.finish("e")
+    assert sequence.ledger.current == 4
+
+
+def test_ledgers_from_before_restorations_were_counted_are_read(sequence):
+    path = sequence.folder / "lifelong.json"
+    data = json.loads(path.read_text())
+    del data["restorations"]
+    path.write_text(json.dumps(data))
+    assert PriorSequence(sequence.folder).ledger == replace(sequence.ledger, restorations=0)
+
+
+def test_the_prior_without_a_past_can_be_saved(tmp_path):
+    space = mp.Space(x=mp.Real(-1.0, 1.0), kind=mp.Categorical(["a", "b", "c"]))
+    prior = plain_prior(space, "minimize")
+    points, values = [{"x": 0.1, "kind": "a"}, {"x": 0.7, "kind": "c"}], [3.0, 5.0]
+    for copy in (mp.load(prior.save(tmp_path / "prior")), pickle.loads(pickle.dumps(prior))):
+        assert (copy.space, copy.direction, copy.method) == (space, "minimize", prior.method)
+        found = copy.condition(points, values).predict(points)
+        np.testing.assert_array_equal(found, prior.condition(points, values).predict(points))
 
 
 def test_what_a_sequence_refuses(sequence, tmp_path, learned):
@@ -183,6 +257,46 @@ def test_by_the_command_line(tmp_path, learned):
     assert "version 1 (in use): 2 runs, held-out score 0.500" in words.stdout
     again = invoke("suggest", "--lifelong", machine, "--run", "tue")
     assert again.exit_code == 2 and "is finished" in again.stderr
+
+
+def test_how_a_run_ended_is_told(sequence, learned):
+    def finish(run, *options):
+        return invoke("tell", "--lifelong", sequence.folder, "--run", run, "--finish", *options)
+
+    assert "The run a is finished. Learning begins with the second" in finish("a").stdout
+    learned.unfinished = {"interrupted": True}
+    interrupted = finish("b")
+    assert interrupted.exit_code == 130
+    assert interrupted.stderr == (
+        "Learning was interrupted, so that there is no new version; the run b is finished, and the "
+        "next --finish learns from it.\n"
+    )
+    learned.unfinished = {"interrupted": False}
+    short = finish("b", "--budget", "0.5")
+    assert short.exit_code == 2 and short.stderr.count("\n") == 1
+    assert "Error: The budget (0.5 seconds) was too small to judge what was learned" in short.stderr
+    assert sequence.ledger.versions == () and sequence.ledger.finished == ("a", "b")
+    learned.unfinished, learned.scores = None, [0.5]
+    assert "Version 1, learned from 2 runs: in use from now on" in finish("b").stdout
+    again = finish("b")
+    assert again.exit_code == 0
+    assert (
+        "The run b is finished. All finished runs have been learned from already." in again.stdout
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["tell", "--run", "a", "--finish", "--row", 2], "--row says where a value goes"),
+        (["status", "--name", "ovens"], "--name is about a sequence in an Optuna storage"),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(sequence, arguments, words):
+    done = invoke(*arguments, "--lifelong", sequence.folder)
+    assert done.exit_code == 2 and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("Error: ") and words in done.stderr
+    assert sequence.ledger.finished == ()
 
 
 def test_unseen_runs_are_examined_as_the_public_posterior_predicts(hill_space, hill_runs):

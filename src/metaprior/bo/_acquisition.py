@@ -13,7 +13,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.scipy import stats
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from metaprior.data import Run
 from metaprior.methods import AbstractPosterior
@@ -120,6 +120,26 @@ class ThompsonSampling(AbstractAcquisition):
 
     def score(self, posterior, run, anchors, *, key):
         return posterior.path(anchors, key=key)
+
+
+class Held(AbstractAcquisition):
+    """Another acquisition where some columns stay at their values, whatever a query says of them.
+
+    - `mask`: which columns; `values`: where they stay, and anything in the others.
+    """
+
+    acquisition: AbstractAcquisition
+    mask: Bool[Array, " d"]
+    values: Float[Array, " d"]
+
+    def score(self, posterior, run, anchors, *, key):
+        held = jax.vmap(self.place)(anchors)
+        score = self.acquisition.score(posterior, run, held, key=key)
+        return lambda x: score(self.place(x))
+
+    def place(self, x: Float[Array, " d"]) -> Float[Array, " d"]:
+        """The query that `x` stands for."""
+        return jnp.where(self.mask, self.values, x)
 
 
 def log_standard_improvement(u: Float[Array, ""]) -> Float[Array, ""]:

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from metaprior._precision import float64
 from metaprior._prior import Prior
-from metaprior.bo._acquisition import AbstractAcquisition, RestlessConfidenceBound
+from metaprior.bo._acquisition import AbstractAcquisition, Held, RestlessConfidenceBound
 from metaprior.bo._maximise import Search, maximise_over
 from metaprior.bo._policy import SurrogatePolicy
 from metaprior.data import Points, Run, direction_sign, run_of
@@ -77,21 +77,24 @@ class Optimizer:
         self._rows, self._candidates = _checked(prior, candidates)
 
     @overload
-    def ask(self) -> Point: ...
+    def ask(self, *, fixed: Point | None = None) -> Point: ...
     @overload
-    def ask(self, n: int) -> list[Point]: ...
+    def ask(self, n: int, *, fixed: Point | None = None) -> list[Point]: ...
     @float64
-    def ask(self, n: int | None = None) -> Point | list[Point]:
+    def ask(self, n: int | None = None, *, fixed: Point | None = None) -> Point | list[Point]:
         """The next query, or the next `n` queries to be made side by side.
 
         Queries that have not been told yet are respected: the next one is chosen as if each of
         them had returned what the model expects, so that it goes where it teaches something else.
+
+        - `fixed`: values that some dimensions must have, by name; the others are chosen for them.
         """
         if n is not None and (not isinstance(n, int) or n < 1):
             raise ValueError(f"Cannot ask for {n!r} points; give a whole number of at least 1.")
+        held = self._held(fixed) if fixed else None
         points = []
         for _ in range(1 if n is None else n):
-            x = self._suggest()
+            x = self._suggest(held)
             self._pending = np.vstack([self._pending, x])
             points.append(self._point(x))
         return points[0] if n is None else points
@@ -175,21 +178,42 @@ class Optimizer:
             return point
         return dict(self._rows[int(np.argmax(_matches(self._candidates, x)))])
 
-    def _suggest(self) -> Float[np.ndarray, " d"]:
+    def _held(self, fixed: Point) -> Held:
+        """The acquisition where the dimensions in `fixed` have their values."""
+        unknown = [name for name in fixed if name not in self.space.names]
+        if unknown:
+            raise ValueError(
+                f"`fixed` has {unknown[0]!r}, which is none of the dimensions "
+                f"{list(self.space.names)}; leave it out."
+            )
+        (anywhere,) = self.space.decode(np.full((1, self.space.num_columns), 0.5))
+        (values,) = self.space.encode([{**anywhere, **fixed}], where="fixed")
+        named = zip(self.space.names, self.space.dimensions, strict=True)
+        mask = np.concatenate([np.full(d.num_columns, name in fixed) for name, d in named])
+        return Held(self._policy.acquisition, jnp.asarray(mask), jnp.asarray(values))
+
+    def _suggest(self, held: Held | None) -> Float[np.ndarray, " d"]:
         key = _key(self._seed, self._num_asked)
         self._num_asked += 1
-        run = self._believed()
+        run, policy = self._believed(), self._policy_now()
+        if held is not None:
+            policy = dataclasses.replace(policy, acquisition=held)
         if self._candidates is None:
-            x = np.asarray(_suggest(self._policy_now(), run, key))
+            x = _placed(np.asarray(_suggest(policy, run, key)), held)
             require_finite(x, "The suggested point")
-            return self._instead_of(x, run, key)
+            return self._instead_of(x, policy, held, run, key)
         allowed = _unused(self._candidates, [self._x, self._pending, self._failed])
         if not allowed.any():
             raise ValueError(
                 f"All {len(self._candidates)} candidates have been asked; stop here, or start an "
                 "Optimizer with more of them."
             )
-        return self._best_of(self._candidates, allowed, run, key)
+        allowed &= np.all(
+            np.abs(_placed(self._candidates, held) - self._candidates) <= SAME_POINT, 1
+        )
+        if not allowed.any():
+            raise ValueError("No candidate that is left has the values in `fixed`; change them.")
+        return _best_of(policy, self._candidates, allowed, run, key)
 
     def _policy_now(self) -> SurrogatePolicy:
         """The policy, at the trust that the observations alone give to a guarded prior: beliefs
@@ -199,7 +223,9 @@ class Optimizer:
             return self._policy
         return dataclasses.replace(self._policy, surrogate=surrogate.settled(trust))
 
-    def _instead_of(self, x, run: Run, key: PRNGKeyArray) -> Float[np.ndarray, " d"]:
+    def _instead_of(
+        self, x, policy: SurrogatePolicy, held: Held | None, run: Run, key: PRNGKeyArray
+    ) -> Float[np.ndarray, " d"]:
         """`x`, or the best candidate of the search where `x` is under way or has failed before.
 
         A prior that is sure of a corner, or a space of few values, can put the maximum on such a
@@ -208,9 +234,9 @@ class Optimizer:
         avoided = [self._pending, self._failed]
         if _unused(x[None], avoided).all():
             return x
-        candidates = np.asarray(_search_candidates(self._policy, run, key))
+        candidates = _placed(np.asarray(_search_candidates(policy, run, key)), held)
         allowed = _unused(candidates, avoided)
-        return self._best_of(candidates, allowed, run, key) if allowed.any() else x
+        return _best_of(policy, candidates, allowed, run, key) if allowed.any() else x
 
     def _run(self) -> Run:
         """Everything told so far."""
@@ -230,10 +256,6 @@ class Optimizer:
         return _fill_in(
             self._policy_now().surrogate, run, jnp.asarray(len(self._y)), jnp.asarray(is_failed)
         )
-
-    def _best_of(self, candidates, allowed, run: Run, key: PRNGKeyArray):
-        index = _choose(self._policy_now(), run, jnp.asarray(candidates), jnp.asarray(allowed), key)
-        return candidates[int(index)]
 
 
 def _checked(
@@ -259,6 +281,16 @@ def _number(x: Point, value: Any) -> float:
             f"The value told for {x} is {value!r}; tell a finite number, or None for a failure."
         )
     return number
+
+
+def _placed(points: Float[np.ndarray, "*m d"], held: Held | None) -> Float[np.ndarray, "*m d"]:
+    """Points with the columns that are held at their values."""
+    return points if held is None else np.where(held.mask, held.values, points)
+
+
+def _best_of(policy: SurrogatePolicy, candidates, allowed, run: Run, key: PRNGKeyArray):
+    index = _choose(policy, run, jnp.asarray(candidates), jnp.asarray(allowed), key)
+    return candidates[int(index)]
 
 
 def _unused(points: Float[np.ndarray, "m d"], used: list[np.ndarray]) -> Bool[np.ndarray, " m"]:

@@ -9,6 +9,8 @@ from metaprior.data._dimensions import Choice, Dimension
 
 # Relative to a step: values that were computed lie this near to the grid.
 _ON_THE_GRID = 1e-6
+# Relative to a range: values that were computed lie this far outside.
+_ROUNDING = 1e-9
 # A grid finer than this is as good as none.
 _MOST_STEPS = 2**31
 
@@ -49,32 +51,38 @@ class Numbers:
         return Integer(0, self.count - 1)
 
     def within(self, dimension: Dimension) -> "Numbers | None":
-        """Those that are values of `dimension`; `None` if this leaves nothing to choose."""
+        """Those that are values of `dimension`, one at least; `None` if there are none."""
         if isinstance(dimension, Categorical):
             return None
         if isinstance(dimension, Integer) and (self.step is None or self.step != int(self.step)):
             return None
         if self.step is None:
             low, high = max(self.low, float(dimension.low)), min(self.high, float(dimension.high))
-            return Numbers(low, high, self.log) if low < high else None
+            return Numbers(low, high, self.log) if low <= high else None
         first = max(0, math.ceil((dimension.low - self.low) / self.step - _ON_THE_GRID))
         last = math.floor((min(self.high, dimension.high) - self.low) / self.step + _ON_THE_GRID)
-        if first >= last:
+        if first > last:
             return None
         low, high = (self.low + i * self.step for i in (first, last))
         return Numbers(low, high, self.log, self.step if last - first < _MOST_STEPS else None)
 
+    @property
+    def only(self) -> float | None:
+        """The one number that there is; `None` if there are more."""
+        return self.low if self.low == self.high else None
+
     def coordinate(self, value: Any) -> float | int | None:
         """The value of `dimension` that stands for `value`; `None` for what is none of these."""
-        slack = 1e-9 * (self.high - self.low)
-        if not self.low - slack <= value <= self.high + slack:
+        if isinstance(value, str) or not math.isfinite(value) or (self.log and value <= 0):
             return None
         if self.step is None:
             start, width, _ = self.line
             position = ((math.log(value) if self.log else value) - start) / width
-            return min(max(position, 0.0), 1.0)
+            inside = -_ROUNDING <= position <= 1.0 + _ROUNDING
+            return min(max(position, 0.0), 1.0) if inside else None
         level = round((value - self.low) / self.step)
-        if abs(self.low + level * self.step - value) > _ON_THE_GRID * self.step:
+        off = abs(self.low + level * self.step - value) > _ON_THE_GRID * self.step
+        if off or not 0 <= level < self.count:
             return None
         return int(self.low) + level if self.log else level
 
@@ -108,13 +116,18 @@ class Options:
         return Categorical(range(len(self.choices)))
 
     def within(self, dimension: Dimension) -> "Options | None":
-        """Those that `dimension` has too; `None` if this leaves nothing to choose."""
+        """Those that `dimension` has too, one at least; `None` if there are none."""
         if not isinstance(dimension, Categorical):
             return None
         # 1 and True are equal, but not the same choice.
         known = {(type(choice), choice) for choice in dimension.choices}
         both = tuple(choice for choice in self.choices if (type(choice), choice) in known)
-        return Options(both) if len(both) > 1 else None
+        return Options(both) if both else None
+
+    @property
+    def only(self) -> Choice | None:
+        """The one choice that there is; `None` if there are more."""
+        return self.choices[0] if len(self.choices) == 1 else None
 
     def coordinate(self, value: Any) -> int | None:
         return self.choices.index(value) if value in self.choices else None

@@ -16,6 +16,7 @@ differ in their bounds only share what was compiled.
 """
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -40,12 +41,14 @@ IDENTITY, EXPONENTIAL, LOGARITHM = 0, 1, 2
 class Window:
     """The part of `whole` that a task uses.
 
-    - `ranges`: what it may try of each dimension that it uses, at least one; dimensions that are
-      not named are held in the middle, categories at their first choice.
+    - `ranges`: what it may try of each dimension that it uses, at least one.
+    - `held`: the value of each dimension of which it knows one value only; dimensions that are not
+      named at all are held in the middle, categories at their first choice.
     """
 
     whole: Space
     ranges: tuple[tuple[str, Range], ...]
+    held: tuple[tuple[str, Any], ...] = ()
 
     @property
     def space(self) -> Space:
@@ -58,6 +61,8 @@ class Window:
         A dimension that the point lacks is taken in the middle of its range, or at its first
         choice.
         """
+        if any(name in point and not _same(point[name], value) for name, value in self.held):
+            return None
         encoded = {}
         for i, (name, r) in enumerate(self.ranges):
             at = r.coordinate(point[name]) if name in point else _middle(r.dimension)
@@ -83,14 +88,14 @@ class Window:
     @float64
     def map(self) -> "WindowMap":
         """From the window's cube to that of the whole space."""
-        ranges = dict(self.ranges)
+        ranges, held = dict(self.ranges), dict(self.held)
         widths = [r.dimension.num_columns for r in ranges.values()]
         columns = dict(zip(ranges, np.cumsum([0, *widths[:-1]]).tolist(), strict=True))
         rows = []
         for name, dimension in zip(self.whole.names, self.whole.dimensions, strict=True):
             r = ranges.get(name)
             if r is None:
-                rows += _held(dimension)
+                rows += _held(dimension, held.get(name))
             elif isinstance(r, Numbers):
                 rows.append(_numeric(r.line, line_of(dimension), columns[name]))
             else:
@@ -170,6 +175,12 @@ class WindowedPosterior(AbstractPosterior):
         return lambda x: drawn(self.view(x))
 
 
+def _same(value: Any, other: Any) -> bool:
+    if isinstance(value, str) or isinstance(other, str):
+        return value == other
+    return math.isclose(value, other, rel_tol=1e-9)
+
+
 def _middle(dimension: Dimension) -> Any:
     """The middle of a dimension without units, or its first choice."""
     if isinstance(dimension, Categorical):
@@ -192,7 +203,12 @@ def _chosen(options: Options, dimension: Dimension, first_column: int) -> list[_
     return [_Row() if i is None else _Row(first_column + i, 1.0) for i in found]
 
 
-def _held(dimension: Dimension) -> list[_Row]:
-    if not isinstance(dimension, Categorical):
+def _held(dimension: Dimension, value: Any) -> list[_Row]:
+    """Columns of a dimension that stays at `value`, or in the middle for `None`."""
+    if isinstance(dimension, Categorical):
+        at = dimension.choices.index(value) if value is not None else 0
+        return [_Row(offset=float(i == at)) for i in range(dimension.num_columns)]
+    if value is None:
         return [_Row(offset=0.5)]
-    return [_Row(offset=float(i == 0)) for i in range(dimension.num_columns)]
+    start, width, log = line_of(dimension)
+    return [_Row(offset=((math.log(value) if log else value) - start) / width)]

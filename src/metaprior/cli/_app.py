@@ -14,10 +14,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from metaprior.cli._exit_codes import BAD_INPUT, INTERRUPTED
 from metaprior.cli._study import study
-
-INTERRUPTED = 130
-BAD_INPUT = 2
 
 
 class Commands(TyperGroup):

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from metaprior import learn
 from metaprior._prior import Prior
+from metaprior.cli._exit_codes import INTERRUPTED
 from metaprior.cli._learn_progress import LearnBar
 from metaprior.cli._learn_report import print_learned, print_read
 from metaprior.cli._past_runs import PastRuns, Wanted, past_runs
@@ -20,8 +21,6 @@ from metaprior.store._format import ARRAYS, CARD, DESCRIPTION, REPORT
 
 BUDGETS = ("fast", "normal", "thorough")
 PRIOR_FILES = {ARRAYS, CARD, DESCRIPTION, REPORT}
-# The exit code of a command that was told to stop by the keyboard.
-INTERRUPTED = 130
 
 
 def run_learn(

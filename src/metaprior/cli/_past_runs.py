@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from metaprior.adapters._study_use import StudyUse
+from metaprior.cli._optuna import OPTUNA, needing_optuna
 from metaprior.data import Tasks
 from metaprior.tables import read_runs, read_space
-
-OPTUNA = "optuna:"
 
 
 class Wanted(NamedTuple):
@@ -88,10 +87,8 @@ def _from_storage(storage: str, wanted: Wanted) -> PastRuns:
     columns = {"--value": wanted.value, "--task": wanted.task, "--ignore": wanted.ignore}
     _refuse("an Optuna storage", columns, "columns of CSV files")
     space = None if wanted.space_file is None else read_space(wanted.space_file)
-    try:
+    with needing_optuna():
         from metaprior.adapters.optuna import read_history
-    except ImportError as error:
-        raise ValueError(str(error)) from None
     with _optuna_silent():
         history = read_history(
             storage,

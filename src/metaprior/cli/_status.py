@@ -7,11 +7,10 @@ from typing import Any
 
 import typer
 
+from metaprior.cli._optuna import OPTUNA, needing_optuna
 from metaprior.cli._suggest import as_dict, in_words
 from metaprior.lifelong import PriorSequence, RunStatus, Version, status
 from metaprior.store import load
-
-OPTUNA = "optuna:"
 
 
 def run_status(
@@ -30,6 +29,11 @@ def run_status(
         raise ValueError(
             "Give one of: --prior with --run, --lifelong with or without --run, or optuna: and the "
             "address of a storage with --name."
+        )
+    if name is not None and storage is None:
+        raise ValueError(
+            "--name is about a sequence in an Optuna storage; give optuna: and the address of the "
+            "storage, or leave it out."
         )
     if restore is not None and (prior is not None or run is not None):
         raise ValueError("--restore makes a version of a sequence current; leave out --run.")
@@ -57,8 +61,8 @@ def _print_storage(storage: str, name: str | None, restore: int | None, *, as_js
         raise ValueError(f"{storage!r} is no storage; write it as optuna:sqlite:///past.db.")
     if name is None:
         raise ValueError("Give --name with the name of the lifelong sequence in the storage.")
-    from metaprior.adapters import optuna
-
+    with needing_optuna():
+        from metaprior.adapters import optuna
     address = storage.removeprefix(OPTUNA)
     if restore is not None:
         optuna.restore(address, name, restore)

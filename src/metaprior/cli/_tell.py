@@ -7,6 +7,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
+from metaprior.cli._exit_codes import INTERRUPTED
 from metaprior.cli._learn import budget_of
 from metaprior.cli._learn_progress import LearnBar
 from metaprior.cli._suggest import as_dict, in_words, require_one
@@ -37,6 +38,11 @@ def run_tell(
         raise ValueError("--finish ends a run of a lifelong sequence; give --lifelong.")
     if not telling and not finish:
         raise ValueError("Give the value that was measured, or --failed.")
+    if row is not None and not telling:
+        raise ValueError(
+            "--row says where a value goes; give the value that was measured, or --failed, or "
+            "leave --row out."
+        )
     sequence = None if lifelong is None else PriorSequence(lifelong)
     told = None
     if telling and sequence is not None:
@@ -48,8 +54,16 @@ def run_tell(
         typer.echo(f"row {told.number}: {in_words(told.point)} -> {_outcome(told)}")
     answer: dict[str, Any] = {"told": None if told is None else _told(told)}
     if finish and sequence is not None:
-        with LearnBar(Console(stderr=True)) as progress:
-            version = sequence.finish(run, budget=effort, seed=seed, on_progress=progress)
+        try:
+            with LearnBar(Console(stderr=True)) as progress:
+                version = sequence.finish(run, budget=effort, seed=seed, on_progress=progress)
+        except KeyboardInterrupt:
+            typer.echo(
+                f"Learning was interrupted, so that there is no new version; the run {run} is "
+                "finished, and the next --finish learns from it.",
+                err=True,
+            )
+            raise typer.Exit(INTERRUPTED) from None
         answer |= {"finished": run, "version": None if version is None else version.to_json()}
         if not as_json:
             typer.echo(_finished(run, version, sequence))
@@ -59,11 +73,16 @@ def run_tell(
 
 def _finished(run: str, version: Version | None, sequence: PriorSequence) -> str:
     ledger = sequence.ledger
+    if version is None and ledger.is_up_to_date:
+        return f"The run {run} is finished. All finished runs have been learned from already."
     if version is None:
-        runs = len(ledger.finished)
-        several = f"{runs} finished runs" if runs > 1 else "one finished run"
-        return f"The run {run} is finished. Nothing to learn yet from {several}."
-    fate = "in use from now on" if version.kept else f"not kept, version {ledger.current} stays"
+        return f"The run {run} is finished. Learning begins with the second finished run."
+    if not version.kept:
+        fate = f"not kept, version {ledger.current} stays"
+    elif version.number != ledger.current:
+        fate = f"not in use, since version {ledger.current} was restored meanwhile"
+    else:
+        fate = "in use from now on"
     return (
         f"The run {run} is finished. Version {version.number}, learned from {len(version.runs)} "
         f"runs: {fate}. {version.reason}"

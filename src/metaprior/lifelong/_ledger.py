@@ -20,6 +20,7 @@ class Ledger:
 
     - `finished`: names of the runs that are over, in that order.
     - `versions`: all that were learned; `current`: the number of the one in use, if any.
+    - `restorations`: how often somebody went back to a version.
     """
 
     space: Space
@@ -27,6 +28,7 @@ class Ledger:
     finished: tuple[str, ...] = ()
     versions: tuple[Version, ...] = ()
     current: int | None = None
+    restorations: int = 0
 
     def version(self, number: int) -> Version:
         for version in self.versions:
@@ -48,9 +50,13 @@ class Ledger:
     def next_number(self) -> int:
         return 1 + max((version.number for version in self.versions), default=0)
 
-    def with_version(self, version: Version) -> "Ledger":
-        """With one more version, which is in use from now on if it is kept."""
-        current = version.number if version.kept else self.current
+    def with_version(self, version: Version, *, since: "Ledger") -> "Ledger":
+        """With one more version, which is in use from now on if it is kept.
+
+        - `since`: the ledger when its learning began; what was restored after that stays in use.
+        """
+        takes_over = version.kept and self.restorations == since.restorations
+        current = version.number if takes_over else self.current
         return replace(self, versions=(*self.versions, version), current=current)
 
 
@@ -76,6 +82,7 @@ def read_ledger(folder: Path) -> Ledger:
             tuple(data["finished"]),
             tuple(map(Version.from_json, data["versions"])),
             data["current"],
+            int(data.get("restorations", 0)),
         )
     except FileNotFoundError:
         raise ValueError(
@@ -97,6 +104,7 @@ def _as_json(ledger: Ledger) -> dict[str, Any]:
         "space": ledger.space.to_json(),
         "direction": ledger.direction,
         "current": ledger.current,
+        "restorations": ledger.restorations,
         "finished": list(ledger.finished),
         "versions": [version.to_json() for version in ledger.versions],
     }

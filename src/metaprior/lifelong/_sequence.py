@@ -115,8 +115,9 @@ class PriorSequence:
     ) -> Version | None:
         """End the run: it becomes a task, and the prior is learned anew from all finished runs.
 
-        Returns the new version, kept or not; `None` while there are too few runs to learn from. If
-        learning fails, the run is finished all the same, and the version in use stays so.
+        Returns the new version, kept or not; `None` if there are too few runs, or if one has been
+        learned from all of them. If learning fails or is interrupted, the run is finished all the
+        same, the version in use stays so, and the next call learns from it.
         """
         path = self._existing(self.run_file(run))
         if not read_run(path, self.ledger.space).observed:
@@ -153,7 +154,7 @@ class PriorSequence:
             # In this order: what the ledger names is on the disk, whole.
             prior.save(self.prior_folder(version.number))
             with locked(self.folder / LEDGER):
-                write_ledger(self.folder, self.ledger.with_version(version))
+                write_ledger(self.folder, self.ledger.with_version(version, since=ledger))
         return version
 
     def restore(self, number: int) -> Version:
@@ -162,7 +163,8 @@ class PriorSequence:
             ledger = self.ledger
             version = ledger.version(number)
             load(self.prior_folder(number), space=ledger.space)
-            write_ledger(self.folder, replace(ledger, current=number))
+            restored = replace(ledger, current=number, restorations=ledger.restorations + 1)
+            write_ledger(self.folder, restored)
         return version
 
     def _tasks(self, ledger: Ledger) -> Tasks:

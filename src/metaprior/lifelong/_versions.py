@@ -10,9 +10,14 @@ import numpy as np
 from metaprior._learn import learn
 from metaprior._prior import Prior
 from metaprior.data import Space, Tasks
-from metaprior.learning import OnLearnProgress, held_out_log_likelihood, spread_of
+from metaprior.learning import (
+    OnLearnProgress,
+    budget_named,
+    held_out_log_likelihood,
+    spread_of,
+)
 from metaprior.lifelong._judgement import in_units, judge
-from metaprior.methods import VanillaGP
+from metaprior.methods import SelfStandardisedGP
 
 # With one run there is nothing to transfer.
 FEWEST_RUNS = 2
@@ -56,8 +61,8 @@ def plain_prior(space: Space, direction: str) -> Prior:
     Its hyper-parameters are fixed: on a few tasks each of Camelback, Branin and Hartmann6 that gave
     a lower regret after 20 queries than fitting them to the run.
     """
-    method = VanillaGP()
-    return Prior(space, direction, method, method.from_scratch(space.num_columns))
+    method = SelfStandardisedGP()
+    return Prior(space, direction, method, method.blank_surrogate(space.num_columns))
 
 
 def learn_version(
@@ -72,17 +77,27 @@ def learn_version(
 ) -> tuple[Version, Prior]:
     """Learn from the runs called `names`, and judge what was learned.
 
+    Only what was learned to the end and judged is a version: else nobody would learn from these
+    runs again. A Ctrl-C meanwhile is a KeyboardInterrupt, too small a budget a ValueError.
+
     - `before`: the version in use, if there is one; its prior may be missing, and can then not be
       asked about runs that it has not learned from.
     """
     prior = learn(tasks, budget=budget, seed=seed, on_progress=on_progress)
+    if prior.findings.get("interrupted"):
+        raise KeyboardInterrupt("learning was interrupted")
     spread = spread_of(tasks)
     rows = prior.findings.get("tasks", [])
     found = {str(names[int(row["task"])]): row["log_likelihood"] for row in rows}
     by_run: dict[str, float] = {name: v for name, v in found.items() if v is not None}
+    if not by_run:
+        raise ValueError(
+            f"The budget ({budget_named(budget).name}) was too small to judge what was learned on "
+            "held-out runs, so that there is no new version; give a larger one."
+        )
     old = None if before is None else _old_scores(*before, tasks, names, spread)
     judgement = judge(by_run, old)
-    score = float(np.mean(list(by_run.values()))) if by_run else None
+    score = float(np.mean(list(by_run.values())))
     version = Version(number, list(names), score, by_run, spread, *judgement)
     return version, prior
 

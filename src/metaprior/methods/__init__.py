@@ -19,6 +19,7 @@ from metaprior.methods._method import AbstractPosterior as AbstractPosterior
 from metaprior.methods._method import AbstractSurrogate as AbstractSurrogate
 from metaprior.methods._method import Moments as Moments
 from metaprior.methods._method import OnProgress as OnProgress
+from metaprior.methods._vanilla_gp import SelfStandardisedGP as SelfStandardisedGP
 from metaprior.methods._vanilla_gp import VanillaGP as VanillaGP
 
 if TYPE_CHECKING:
@@ -44,9 +45,8 @@ _LAZY_METHODS = {
 
 def known_methods() -> dict[str, type[AbstractMethod]]:
     """Every method under the name by which files refer to it."""
-    known: dict[str, type[AbstractMethod]] = {
-        method.__name__: method for method in (FPacohMap, VanillaGP, FittedGP, Ensemble, Guarded)
-    }
+    always = (FPacohMap, VanillaGP, SelfStandardisedGP, FittedGP, Ensemble, Guarded)
+    known: dict[str, type[AbstractMethod]] = {method.__name__: method for method in always}
     return known | {name: __getattr__(name) for name in _LAZY_METHODS}
 
 

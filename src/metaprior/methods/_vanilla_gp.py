@@ -1,6 +1,7 @@
 """Gaussian processes that learn nothing from past runs: the baselines.
 
 `VanillaGP` is the paper's: zero mean, squared-exponential kernel, fixed hyper-parameters.
+`SelfStandardisedGP` is the same in units of the new run, for when there is no past at all.
 """
 
 from dataclasses import dataclass
@@ -57,16 +58,34 @@ class VanillaGP(AbstractMethod):
         return GaussianProcess(ConstantMean(jnp.asarray(0.0)), kernel, jnp.log(self.noise_variance))
 
     @float64
-    def from_scratch(self, num_columns: int) -> "SelfStandardisedGP":
+    def from_scratch(self, num_columns: int) -> "SelfStandardisedGPSurrogate":
         """A surrogate for a first run, with no past to take the scale of the numbers from.
 
         Inputs are scaled as a uniform distribution on the unit cube would be; outputs are
         standardised by the run itself.
         """
-        return SelfStandardisedGP(self.process(num_columns), num_columns)
+        return SelfStandardisedGPSurrogate(self.process(num_columns), num_columns)
 
 
-class SelfStandardisedGP(AbstractSurrogate):
+@dataclass(frozen=True)
+class SelfStandardisedGP(AbstractMethod):
+    """`VanillaGP` in units of each new run; past runs only name the space."""
+
+    lengthscale: float = 0.2
+    variance: float = 1.0
+    noise_variance: float = 1e-4
+
+    def meta_train(
+        self, tasks: Tasks, *, key: PRNGKeyArray, on_progress: OnProgress | None = None
+    ) -> "SelfStandardisedGPSurrogate":
+        return self.blank_surrogate(tasks.space.num_columns)
+
+    def blank_surrogate(self, num_columns: int) -> "SelfStandardisedGPSurrogate":
+        vanilla = VanillaGP(self.lengthscale, self.variance, self.noise_variance)
+        return vanilla.from_scratch(num_columns)
+
+
+class SelfStandardisedGPSurrogate(AbstractSurrogate):
     """A fixed Gaussian process on a run standardised by itself."""
 
     process: GaussianProcess

@@ -11,6 +11,7 @@ import sys
 import optuna
 
 from metaprior.adapters.optuna._relearning import Settings, opened, relearn, unlearned
+from metaprior.adapters.optuna._storage import reason_of
 
 # A process object that is thrown away while its process runs would complain.
 _started: list[subprocess.Popen] = []
@@ -20,7 +21,7 @@ def learn_elsewhere(settings: Settings, study_name: str) -> subprocess.Popen:
     """Start learning in another process, which goes on even if this one ends."""
     message = pickle.dumps((settings, study_name))
     process = subprocess.Popen(
-        [sys.executable, "-m", "metaprior.adapters.optuna._background"],
+        [sys.executable, "-m", "metaprior.adapters.optuna._background", settings.name],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
     )
@@ -32,21 +33,26 @@ def learn_elsewhere(settings: Settings, study_name: str) -> subprocess.Popen:
 
 
 def main() -> None:
-    """Learn from what the parent process has sent."""
-    settings, study_name = pickle.load(sys.stdin.buffer)
+    """Learn from what the parent process has sent; its argument is the name of the sequence."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        _learn(*pickle.load(sys.stdin.buffer))
+    # The study goes on without it, as the ledger says.
+    except (Exception, KeyboardInterrupt) as error:
+        print(
+            f"metaprior: no new version of {sys.argv[1]!r} ({reason_of(error)}).", file=sys.stderr
+        )
+        sys.exit(1)
+
+
+def _learn(settings: Settings, study_name: str) -> None:
     storage = opened(settings.storage)
     settings = settings._replace(storage=storage)
     ledger = settings.ledger()
     study = optuna.load_study(study_name=study_name, storage=storage)
     history = unlearned(settings, ledger, storage, study)
-    if history is None:
-        return
-    try:
+    if history is not None:
         relearn(settings, ledger, history)
-    except Exception as error:  # the study goes on without it, as the ledger says
-        print(f"metaprior: no new version of {settings.name!r} ({error}).", file=sys.stderr)
-        sys.exit(1)
 
 
 if __name__ == "__main__":

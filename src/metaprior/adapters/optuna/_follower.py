@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
 
@@ -13,7 +13,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from metaprior._prior import Prior
-from metaprior.adapters.optuna._window import in_space, study_window, whole_window
+from metaprior.adapters.optuna._window import in_space, is_varied, study_window, whole_window
 from metaprior.bo import Optimizer, Window, constrained_improvement
 from metaprior.data import direction_sign
 
@@ -62,20 +62,27 @@ class Follower:
         names = [name for name, _ in self._window.ranges]
         return {name: self._newest[name] for name in names if name in self._newest}
 
-    def propose(self, study: Study, trial: FrozenTrial) -> dict[str, Any]:
+    def propose(
+        self, study: Study, trial: FrozenTrial, free: Collection[str] | None = None
+    ) -> dict[str, Any]:
         """The point that `trial` should try, as values of the prior's space: the same one whenever
-        it is asked for; empty if the prior is of no use to the study."""
+        it is asked for; empty if the prior is of no use to the study.
+
+        - `free`: the parameters that are for us to choose, if somebody else chooses the others.
+        """
         known = self._proposals.get(_name(trial))
         if known is None:
-            known = self._think(study, trial)
+            known = self._think(study, trial, free)
             self._proposals[_name(trial)] = known
         return known
 
-    def _think(self, study: Study, trial: FrozenTrial) -> dict[str, Any]:
+    def _think(
+        self, study: Study, trial: FrozenTrial, free: Collection[str] | None
+    ) -> dict[str, Any]:
         """The next point, thought over if somebody else has come to it meanwhile."""
         proposal, trials = {}, study.get_trials(deepcopy=False)
         for _ in range(MOST_THOUGHTS):
-            proposal = self._next_point(study, trial, trials)
+            proposal = self._next_point(study, trial, trials, free)
             known = {_name(other): other.params for other in trials}
             trials = study.get_trials(deepcopy=False)
             news = [t.params for t in trials if t.params != known.get(_name(t), {})]
@@ -84,7 +91,11 @@ class Follower:
         return proposal
 
     def _next_point(
-        self, study: Study, trial: FrozenTrial, trials: Sequence[FrozenTrial]
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        trials: Sequence[FrozenTrial],
+        free: Collection[str] | None,
     ) -> dict[str, Any]:
         self._read(study, trials)
         if self._window is None:
@@ -98,8 +109,21 @@ class Follower:
             for point, other in zip(under_way, running, strict=True)
         )
         # They are about to take the first points of this list, each its own.
-        points = branch.ask(min(starting, MOST_STARTING) + 1)
+        fixed = {} if free is None else self._fixed(free)
+        points = branch.ask(min(starting, MOST_STARTING) + 1, fixed=fixed)
         return self._window.decode(points[-1])
+
+    def _fixed(self, free: Collection[str]) -> dict[str, Any]:
+        """What somebody else chooses, as far as we can tell: where the last trial had it."""
+        assert self._window is not None
+        last = max(self._read_trials.values(), key=lambda trial: trial.number, default=None)
+        params = in_space(last.params) if last is not None else {}
+        fixed = {}
+        for i, (name, r) in enumerate(self._window.ranges):
+            at = r.coordinate(params[name]) if name in params and name not in free else None
+            if at is not None:
+                fixed[f"x{i}"] = at
+        return fixed
 
     def _is_near(self, proposal: dict[str, Any], params: dict[str, Any]) -> bool:
         """Whether the parameters that a trial has so far are almost those of the proposal."""
@@ -152,11 +176,17 @@ class Follower:
         # Pruned trials were stopped early: their last value is not one of the objective.
         if self._window is None or trial.state == TrialState.PRUNED:
             return
-        point = self._in_window(trial.params)
-        if point is None:
+        if trial.state == TrialState.FAIL:
+            # It may have asked for some of its parameters only: the others it would have got.
+            params = {**self._proposals.get(_name(trial), {}), **trial.params}
+            point = self._in_window(params)
+            if point is not None and all(name in params for name, _ in self._window.ranges):
+                self._optimizer.tell(point, None)
             return
-        value = trial.value if trial.state == TrialState.COMPLETE else None
-        if value is None or not math.isfinite(value):
+        point, value = self._in_window(trial.params), trial.value
+        if point is None or value is None:
+            return
+        if not math.isfinite(value):
             self._optimizer.tell(point, None)
             return
         own = self._prior.direction == study.direction.name.lower()
@@ -178,10 +208,10 @@ class Follower:
 
     def _running(self, trials: Sequence[FrozenTrial], trial: FrozenTrial) -> list[FrozenTrial]:
         """Running trials other than `trial`; what was proposed to finished ones is forgotten."""
-        running = [t for t in trials if t.state == TrialState.RUNNING and t.number != trial.number]
-        names = set(map(_name, running))
-        self._proposals = {name: p for name, p in self._proposals.items() if name in names}
-        return running
+        # A trial that is not among `trials` may be running, too: in another bracket of Hyperband.
+        for name in self._read_trials:
+            self._proposals.pop(name, None)
+        return [t for t in trials if t.state == TrialState.RUNNING and t.number != trial.number]
 
     def _acquisition(self):
         """Improvement where it is allowed if trials report constraints, else the usual one."""
@@ -204,6 +234,8 @@ class Follower:
 
     def _warn_of_what_is_lost(self, study: Study, window: Window | None) -> None:
         used = {name for name, _ in window.ranges} if window is not None else set()
+        # A parameter that the study never varies is no loss.
+        varied = {name for name, found in self._distributions.items() if is_varied(found)}
         space = self._prior.space
         if not used:
             self._warn(
@@ -214,7 +246,7 @@ class Follower:
             )
             return
         for name, dimension in zip(space.names, space.dimensions, strict=True):
-            if name in self._distributions and name not in used:
+            if name in varied and name not in used:
                 self._warn(
                     name,
                     f"The prior cannot be used for the parameter {name!r} of study "

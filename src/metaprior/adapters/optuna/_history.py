@@ -19,6 +19,10 @@ from metaprior.tables._notes import listed
 OUR_STUDIES = "metaprior:"
 
 
+class NothingUsable(ValueError):
+    """None of the studies can be learned from, as they are now."""
+
+
 class History(NamedTuple):
     """Past studies as tasks.
 
@@ -127,7 +131,7 @@ def _require_some(studies: list[StudyTrials], where: str) -> None:
         reasons = Counter(study.reason for study in studies)
         told = [f"{reason} ({count})" for reason, count in reasons.most_common()]
         number = "the study" if len(studies) == 1 else f"any of the {len(studies)} studies"
-        raise ValueError(
+        raise NothingUsable(
             f"Nothing can be learned from {number} in {where}: {listed(told)}; choose others."
         )
 

@@ -1,5 +1,6 @@
 """A sampler whose prior learns from every study of a sequence, for all workers on a storage."""
 
+import math
 import subprocess
 import threading
 import time
@@ -11,8 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import optuna
 from optuna.distributions import BaseDistribution
-from optuna.exceptions import StorageInternalError
-from optuna.samplers import BaseSampler, TPESampler
+from optuna.samplers import BaseSampler
 from optuna.search_space import intersection_search_space
 from optuna.storages import BaseStorage, InMemoryStorage
 from optuna.study import Study
@@ -20,6 +20,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from metaprior.adapters.optuna._background import learn_elsewhere
 from metaprior.adapters.optuna._distributions import merged_dimension
+from metaprior.adapters.optuna._drawn import DrawnByTrial
 from metaprior.adapters.optuna._history import OUR_STUDIES
 from metaprior.adapters.optuna._ledger import StorageLedger
 from metaprior.adapters.optuna._relearning import (
@@ -35,7 +36,7 @@ from metaprior.adapters.optuna._relearning import (
 )
 from metaprior.adapters.optuna._sampler import MetaPriorSampler
 from metaprior.adapters.optuna._shelf import ArtifactShelf, FolderShelf
-from metaprior.adapters.optuna._storage import first_line, reading
+from metaprior.adapters.optuna._storage import reading, reason_of
 from metaprior.data import Space
 from metaprior.learning import budget_named
 from metaprior.lifelong import Version, plain_prior
@@ -44,6 +45,8 @@ from metaprior.lifelong import Version, plain_prior
 VERSION = "metaprior:version"
 # Trials that were asked for and never told are forgotten after so many others.
 _MOST_TRIALS = 1000
+# So many studies may be under way at once; what is known of older ones is in the storage.
+_MOST_STUDIES = 32
 
 
 class SequenceStatus(NamedTuple):
@@ -137,7 +140,7 @@ class LifelongSampler(BaseSampler):
 
     def reseed_rng(self) -> None:
         with self._lock:
-            for sampler in {id(s): s for s in (*self._plain.values(), self._learned) if s}.values():
+            for sampler in (*self._plain.values(), *self._learned.values()):
                 sampler.reseed_rng()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -154,7 +157,9 @@ class LifelongSampler(BaseSampler):
         self._met: set[str] = set()
         self._settled: set[str] = set()
         self._number = 0
-        self._learned: MetaPriorSampler | None = None
+        # By study: the version that was asked for, and the one that was found good.
+        self._in_use: dict[str, tuple[int, int]] = {}
+        self._learned: dict[int, MetaPriorSampler] = {}
         self._plain: dict[str, BaseSampler] = {}
         self._serving: dict[tuple[str, int], BaseSampler] = {}
         self._process: subprocess.Popen | None = None
@@ -177,11 +182,12 @@ class LifelongSampler(BaseSampler):
         if is_new:
             self._join(study, storage)
         if study.study_name in self._settled:
+            self._number = self._in_use[study.study_name][1]
             return
         if self._background:
             if is_new:
                 self._learn_elsewhere(study, storage, ledger)
-            self._use(ledger, ledger.current)
+            self._use(study, ledger, ledger.current)
             return
         number = study.user_attrs.get(VERSION)
         if number is None and not ledger.is_learning():
@@ -190,7 +196,7 @@ class LifelongSampler(BaseSampler):
                 number = ledger.current
                 study.set_user_attr(VERSION, number)
         # While somebody else learns, the version in use will do; the next trial looks again.
-        self._use(ledger, ledger.current if number is None else int(number))
+        self._use(study, ledger, ledger.current if number is None else int(number))
         if number is not None:
             self._settled.add(study.study_name)
 
@@ -237,18 +243,28 @@ class LifelongSampler(BaseSampler):
         except Exception as error:
             _complain(_failure(self._settings.name, error))
 
-    def _use(self, ledger: StorageLedger, number: int) -> None:
-        if number == self._number:
-            return
-        found = newest_good(self._settings, ledger, number, _complain) if number else None
-        self._number = 0 if found is None else found[0]
-        self._learned = None
-        if found is not None:
-            self._learned = MetaPriorSampler(found[1], seed=self._settings.seed)
+    def _use(self, study: Study, ledger: StorageLedger, wanted: int) -> None:
+        """Let version `wanted` propose for the study, or the newest good one before it."""
+        asked, number = self._in_use.get(study.study_name, (0, 0))
+        if wanted != asked:
+            found = newest_good(self._settings, ledger, wanted, _complain) if wanted else None
+            number = 0 if found is None else found[0]
+            if found is not None and number not in self._learned:
+                self._learned[number] = MetaPriorSampler(found[1], seed=self._settings.seed)
+        self._in_use[study.study_name] = wanted, number
+        self._number = number
+        while len(self._in_use) > _MOST_STUDIES:
+            oldest = next(iter(self._in_use))
+            del self._in_use[oldest]
+            self._plain.pop(oldest, None)
+            self._settled.discard(oldest)
+        used = {good for _, good in self._in_use.values()}
+        self._learned = {number: s for number, s in self._learned.items() if number in used}
 
     def _sampler_for(self, study: Study) -> BaseSampler:
-        if self._learned is not None:
-            return self._learned
+        _, number = self._in_use.get(study.study_name, (0, 0))
+        if number:
+            return self._learned[number]
         plain = self._plain.get(study.study_name)
         if not isinstance(plain, MetaPriorSampler):
             space = self._settings.space or _space_of(study)
@@ -257,7 +273,7 @@ class LifelongSampler(BaseSampler):
                 direction = study.direction.name.lower()
                 plain = MetaPriorSampler(plain_prior(space, direction), seed=seed)
             elif plain is None:
-                plain = TPESampler(seed=seed)
+                plain = DrawnByTrial(seed)
             self._plain[study.study_name] = plain
         return plain
 
@@ -312,7 +328,8 @@ def _existing_ledger(storage: BaseStorage, name: str) -> StorageLedger:
 
 def _space_of(study: Study) -> Space | None:
     """The space of the study's own trials; `None` before the first one is complete."""
-    trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    trials = [trial for trial in complete if all(map(_is_finite, trial.params.values()))]
     found = intersection_search_space(trials) if trials else {}
     dimensions = {
         name: merged_dimension([distribution], [t.params[name] for t in trials]).dimension
@@ -322,11 +339,12 @@ def _space_of(study: Study) -> Space | None:
     return Space(**dimensions) if dimensions else None
 
 
+def _is_finite(value: Any) -> bool:
+    return not isinstance(value, float) or math.isfinite(value)
+
+
 def _failure(name: str, error: Exception) -> str:
-    # Of a database that has gone away, Optuna says nothing but that something happened.
-    away = isinstance(error, StorageInternalError)
-    reason = first_line(error.__cause__ or error) if away else str(error)
-    return f"No new version of the prior {name!r} ({reason or type(error).__name__})"
+    return f"No new version of the prior {name!r} ({reason_of(error)})"
 
 
 def _complain(sentence: str) -> None:

@@ -9,7 +9,7 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.study import Study
 
 from metaprior._prior import Prior
-from metaprior.adapters.optuna._history import OUR_STUDIES, History, read_history
+from metaprior.adapters.optuna._history import OUR_STUDIES, History, NothingUsable, read_history
 from metaprior.adapters.optuna._ledger import Entry, StorageLedger
 from metaprior.adapters.optuna._shelf import AbstractShelf
 from metaprior.adapters.optuna._storage import JOURNAL
@@ -85,7 +85,7 @@ def unlearned(
         return None
     try:
         history = read_history(storage, studies=names, space=settings.space)
-    except ValueError:  # there is nothing usable in any of them yet
+    except NothingUsable:  # yet
         return None
     if len(history.names) < FEWEST_RUNS or is_known(ledger, history):
         return None
@@ -115,10 +115,6 @@ def relearn(
             budget=settings.budget,
             seed=settings.seed,
         )
-        if prior.findings.get("interrupted"):
-            raise KeyboardInterrupt
-        if version.score is None:
-            raise ValueError("the new version could not be judged on held-out runs")
         place = settings.shelf.put(prior, version.number, attempt.trial)
         return (version, prior) if attempt.publish(version, place) else None
 

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from optuna.distributions import BaseDistribution
-from optuna.samplers import BaseSampler, RandomSampler
+from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from metaprior._prior import Prior
+from metaprior.adapters.optuna._drawn import DrawnByTrial
 from metaprior.adapters.optuna._follower import Follower
 from metaprior.adapters.optuna._shelf import pack, unpack
 from metaprior.adapters.optuna._window import as_asked, shared_range
@@ -48,7 +49,7 @@ class MetaPriorSampler(BaseSampler):
         self._prior = prior if isinstance(prior, Prior) else load(prior)
         self._seed = int(np.random.SeedSequence(seed).generate_state(1)[0])
         self._independent = (
-            RandomSampler(seed=seed) if independent_sampler is None else independent_sampler
+            DrawnByTrial(self._seed) if independent_sampler is None else independent_sampler
         )
         self._forget()
 
@@ -110,7 +111,17 @@ class MetaPriorSampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
+        """The proposal for this trial, all of it at once.
+
+        What others choose in our place (`PartialFixedSampler`) is missing in `search_space`.
+        """
         _require_one_objective(study)
+        if not search_space:
+            return {}
+        with self._lock:
+            follower = self._follower(study)
+            others = follower.asked(study).keys() - search_space.keys()
+            follower.propose(study, trial, search_space.keys() if others else None)
         return {
             name: self.sample_independent(study, trial, name, distribution)
             for name, distribution in search_space.items()

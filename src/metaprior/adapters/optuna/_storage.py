@@ -155,6 +155,13 @@ def _in_one_sentence(storage: str | BaseStorage) -> Iterator[None]:
         ) from None
 
 
+def reason_of(error: BaseException) -> str:
+    """What went wrong, in one line."""
+    # Of a database that has gone away, Optuna says nothing but that something happened.
+    away = isinstance(error, StorageInternalError)
+    return first_line((error.__cause__ or error) if away else error)
+
+
 def first_line(error: BaseException) -> str:
     """The message of a database's own driver, without the statement and the link around it."""
     lines = str(getattr(error, "orig", None) or error).strip().splitlines()

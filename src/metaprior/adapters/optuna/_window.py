@@ -27,19 +27,24 @@ def study_window(space: Space, asked: Mapping[str, Collection[BaseDistribution]]
 
     Bounds that differ from trial to trial are joined, so that no trial lies outside.
     """
-    ranges = []
+    ranges, held = [], []
     for name, dimension in zip(space.names, space.dimensions, strict=True):
         found = _joined(asked[name]).within(dimension) if name in asked else None
-        if found is not None:
+        if found is None:
+            continue
+        if found.only is None:
             ranges.append((name, found))
-    return Window(space, tuple(ranges)) if ranges else None
+        else:
+            held.append((name, found.only))
+    return Window(space, tuple(ranges), tuple(held)) if ranges else None
 
 
 def shared_range(space: Space, name: str, distribution: BaseDistribution) -> Range | None:
     """What the space and the distribution of a parameter both have; `None` without a choice."""
     if name not in space.names:
         return None
-    return _joined([distribution]).within(space.dimensions[space.names.index(name)])
+    found = _joined([distribution]).within(space.dimensions[space.names.index(name)])
+    return None if found is None or found.only is not None else found
 
 
 def as_asked(value: Any, shared: Range, distribution: BaseDistribution) -> Any:
@@ -49,6 +54,11 @@ def as_asked(value: Any, shared: Range, distribution: BaseDistribution) -> Any:
     elif value not in shared.choices:
         value = shared.choices[0]
     return nearest_value(value, distribution)
+
+
+def is_varied(distributions: Collection[BaseDistribution]) -> bool:
+    """Whether a parameter with these distributions can have more than one value."""
+    return _joined(distributions).only is None
 
 
 def in_space(params: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,134 @@
+"""Learning from the finished studies of a sequence: what is reported, and what only waits."""
+
+import io
+import pickle
+import sys
+from dataclasses import replace
+from types import SimpleNamespace
+
+import optuna
+import pytest
+from optuna.distributions import CategoricalDistribution, FloatDistribution
+from optuna.storages import InMemoryStorage
+
+import metaprior as mp
+from metaprior.adapters.optuna import MetaPriorSampler
+from metaprior.adapters.optuna._background import main
+from metaprior.adapters.optuna._relearning import MEMBER, Settings, relearn, unlearned
+from metaprior.adapters.optuna._shelf import FolderShelf
+from metaprior.lifelong import plain_prior
+from tests.adapters.lifelong_workers import NAME, SPACE
+
+NUMBER, CHOICE = FloatDistribution(-1.0, 1.0), CategoricalDistribution(["a", "b"])
+NUMBERS, CHOICES = ((0.1, NUMBER), (0.7, NUMBER)), (("a", CHOICE), ("b", CHOICE))
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+
+
+@pytest.fixture
+def storage():
+    return InMemoryStorage()
+
+
+@pytest.fixture
+def settings(storage, tmp_path):
+    return Settings(storage, NAME, FolderShelf(tmp_path, NAME), None, "fast", 0, 60.0)
+
+
+def past_study(storage, name, **values):
+    """A finished study with a trial for each of the values of a parameter."""
+    study = optuna.create_study(storage=storage, study_name=name)
+    study.set_user_attr(MEMBER, NAME)
+    for parameter, found in values.items():
+        for i, (value, distribution) in enumerate(found):
+            study.add_trial(
+                optuna.create_trial(
+                    params={parameter: value},
+                    distributions={parameter: distribution},
+                    value=float(i),
+                )
+            )
+
+
+def found_beside(settings, storage):
+    study = optuna.create_study(storage=storage, study_name="now")
+    return unlearned(settings, settings.ledger(), storage, study)
+
+
+def test_studies_with_nothing_usable_yet_only_wait(settings, storage):
+    past_study(storage, "a")
+    past_study(storage, "b", x=NUMBERS[:1])
+    assert found_beside(settings, storage) is None
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        ({"x": CHOICES}, "is a number in study 'a' and categorical in study 'b'"),
+        ({"z": NUMBERS}, "share no parameter"),
+    ],
+)
+def test_studies_that_contradict_each_other_are_told_of(settings, storage, tmp_path, other, words):
+    past_study(storage, "a", x=NUMBERS)
+    past_study(storage, "b", **other)
+    with pytest.raises(ValueError, match=words):
+        found_beside(settings, storage)
+    sampler = MetaPriorSampler.lifelong(storage, name=NAME, folder=tmp_path, seed=0)
+    with pytest.warns(UserWarning, match=words) as told:
+        study = optuna.create_study(storage=storage, study_name="next", sampler=sampler)
+        study.optimize(lambda trial: trial.suggest_float("x", -1.0, 1.0), n_trials=2)
+    assert len([each for each in told if "No new version" in str(each.message)]) == 1
+
+
+def test_a_storage_that_cannot_be_read_is_told_of(settings, storage, monkeypatch):
+    past_study(storage, "a", x=NUMBERS)
+    past_study(storage, "b", x=NUMBERS)
+
+    def gone(*_, **__):
+        raise optuna.exceptions.StorageInternalError("gone")
+
+    monkeypatch.setattr("metaprior.adapters.optuna._history.read_trials", gone)
+    with pytest.raises(ValueError, match=r"cannot be read \(gone\)"):
+        found_beside(settings, storage)
+
+
+@pytest.mark.parametrize(("interrupted", "error"), [(True, KeyboardInterrupt), (False, ValueError)])
+def test_what_was_not_learned_to_the_end_is_no_version(
+    settings, storage, monkeypatch, interrupted, error
+):
+    def learn(tasks, **options):
+        prior = mp.learn(tasks, method=mp.methods.VanillaGP())
+        return replace(prior, findings={"interrupted": interrupted})
+
+    monkeypatch.setattr("metaprior.lifelong._versions.learn", learn)
+    past_study(storage, "a", x=NUMBERS)
+    past_study(storage, "b", x=NUMBERS)
+    history, ledger = found_beside(settings, storage), settings.ledger()
+    assert history is not None
+    with pytest.raises(error):
+        relearn(settings, ledger, history)
+    assert ledger.entries == [] and not ledger.is_learning()
+
+
+@pytest.mark.parametrize("address", ["sqlite:///{}/no/where.db", "sqlite:///{}/empty.db"])
+def test_the_other_process_says_what_went_wrong_in_a_sentence(
+    settings, tmp_path, monkeypatch, capsys, address
+):
+    settings = settings._replace(storage=address.format(tmp_path))
+    sent = io.BytesIO(pickle.dumps((settings, "study")))
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=sent))
+    monkeypatch.setattr(sys, "argv", ["_background", NAME])
+    with pytest.raises(SystemExit) as left:
+        main()
+    said = capsys.readouterr().err
+    assert left.value.code == 1 and said.count("\n") == 1
+    assert said.startswith(f"metaprior: no new version of '{NAME}' (")
+
+
+def test_a_sampler_without_a_past_can_go_to_another_process():
+    sampler = MetaPriorSampler(plain_prior(SPACE, "maximize"), seed=0)
+    copy = pickle.loads(pickle.dumps(sampler))
+    assert (copy.prior.space, copy.prior.method) == (SPACE, sampler.prior.method)
