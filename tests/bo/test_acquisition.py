@@ -134,6 +134,19 @@ def test_the_restless_bound_sees_no_noise_where_it_has_asked():
     assert score(jnp.array([0.6])) == pytest.approx(3.0 * 0.6 + 2.0 * 0.5, rel=1e-12)
 
 
+def test_where_nothing_is_uncertain_there_is_a_slope():
+    """A posterior without any variance at a query: the search must not meet infinite slopes."""
+
+    class Certain(Line):
+        def moments(self, x):
+            return Moments(3.0 * x[0], jnp.zeros(()), jnp.zeros(()))
+
+    for acquisition in (RestlessConfidenceBound(), LogExpectedImprovement()):
+        score = acquisition.score(Certain(), RUN, ANCHORS, key=KEY)
+        value, slope = jax.value_and_grad(score)(jnp.array([0.6]))
+        assert jnp.isfinite(value) and jnp.isfinite(slope).all()
+
+
 def test_restless_bound_without_data_is_the_plain_bound():
     score = RestlessConfidenceBound(2.0).score(Line(), empty_run(4, 1), ANCHORS, key=KEY)
     assert score(jnp.array([0.5])) == pytest.approx(4.5, rel=1e-12)

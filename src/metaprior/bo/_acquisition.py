@@ -19,6 +19,8 @@ from metaprior.data import Run
 from metaprior.methods import AbstractPosterior
 
 Score = Callable[[Float[Array, " d"]], Float[Array, ""]]
+# Variances below this are rounding; the slope of their root, and a quotient by it, would be too.
+SMALLEST_VARIANCE = 1e-16
 
 
 class AbstractAcquisition(eqx.Module):
@@ -79,7 +81,8 @@ class RestlessConfidenceBound(AbstractAcquisition):
             squares = jnp.sum((run.x - x[None, :]) ** 2, axis=1)
             nearest = jnp.min(squares, where=run.mask, initial=jnp.inf)
             news = -jnp.expm1(-0.5 * nearest / self.reach**2)
-            return moments.mean, jnp.sqrt(moments.function_variance + news * moments.noise_variance)
+            variance = moments.function_variance + news * moments.noise_variance
+            return moments.mean, jnp.sqrt(jnp.maximum(variance, SMALLEST_VARIANCE))
 
         mean, std = jax.vmap(expected)(anchors)
         best = jnp.max(jnp.where(run.mask, run.y, -jnp.inf))
@@ -109,7 +112,7 @@ class LogExpectedImprovement(AbstractAcquisition):
 
         def log_improvement(x):
             moments = posterior.moments(x)
-            std = jnp.sqrt(moments.function_variance)
+            std = jnp.sqrt(jnp.maximum(moments.function_variance, SMALLEST_VARIANCE))
             return jnp.log(std) + log_standard_improvement((moments.mean - best) / std)
 
         return log_improvement

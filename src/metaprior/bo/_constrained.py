@@ -20,13 +20,14 @@ from jax.scipy import stats
 from jaxtyping import Array, Bool, Float
 
 from metaprior._precision import float64
-from metaprior.bo._acquisition import AbstractAcquisition, log_standard_improvement
+from metaprior.bo._acquisition import (
+    SMALLEST_VARIANCE,
+    AbstractAcquisition,
+    log_standard_improvement,
+)
 from metaprior.data import Run, run_of
 from metaprior.methods import AbstractPosterior
 from metaprior.methods._fitted_gp import FittedGP
-
-# Variances below this are rounding; a quotient by their root would be too.
-_SMALLEST_VARIANCE = 1e-16
 
 
 class ConstrainedImprovement(AbstractAcquisition):
@@ -45,7 +46,7 @@ class ConstrainedImprovement(AbstractAcquisition):
 
         def log_worth(x):
             moments = posterior.moments(x)
-            std = jnp.sqrt(jnp.maximum(moments.function_variance, _SMALLEST_VARIANCE))
+            std = jnp.sqrt(jnp.maximum(moments.function_variance, SMALLEST_VARIANCE))
             improvement = jnp.log(std) + log_standard_improvement((moments.mean - best) / std)
             return jnp.where(found, improvement, 0.0) + self.log_feasibility(x)
 
@@ -56,7 +57,7 @@ class ConstrainedImprovement(AbstractAcquisition):
 
         def log_probability(constraint: AbstractPosterior) -> Float[Array, ""]:
             moments = constraint.moments(x)
-            std = jnp.sqrt(jnp.maximum(moments.function_variance, _SMALLEST_VARIANCE))
+            std = jnp.sqrt(jnp.maximum(moments.function_variance, SMALLEST_VARIANCE))
             return stats.norm.logcdf(-moments.mean / std)
 
         return jnp.sum(eqx.filter_vmap(log_probability)(self.constraints))

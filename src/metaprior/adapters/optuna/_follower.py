@@ -108,8 +108,8 @@ class Follower:
             point is None and not other.params and other.number < trial.number
             for point, other in zip(under_way, running, strict=True)
         )
-        # They are about to take the first points of this list, each its own.
         fixed = {} if free is None else self._fixed(free)
+        # They are about to take the first points of this list, each its own.
         points = branch.ask(min(starting, MOST_STARTING) + 1, fixed=fixed)
         return self._window.decode(points[-1])
 
