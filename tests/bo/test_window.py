@@ -183,6 +183,7 @@ def test_a_prior_through_a_window_believes_the_same(guarded):
     np.testing.assert_allclose((mean, std), expected, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_sampled_functions_agree_with_the_whole():
     runs = [([[0.0], [10.0]], [0.0, 1.0])] * 2
     tasks = mp.Tasks.from_runs(runs, space=mp.Space(x=mp.Real(0.0, 10.0)))

@@ -233,6 +233,7 @@ def test_the_divergence_weighs_by_the_number_of_tasks_that_may_be_seen():
         np.testing.assert_allclose(complexity / found[0], expected, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_trainings_of_a_method_learn_nothing_from_what_they_must_not_see():
     """Two sets of tasks that differ in the values of the last two runs."""
     signs = np.resize([1.0, -1.0], TASKS.mask.sum())

@@ -39,7 +39,7 @@ def conditioned(surrogate, run):
     return surrogate.condition(run)
 
 
-@pytest.mark.parametrize("num", [0, 5])
+@pytest.mark.parametrize("num", [pytest.param(0, marks=pytest.mark.slow), 5])
 def test_predictions_are_the_mixture_of_trainings_one_by_one(surrogate, tasks, num):
     run = run_on(tasks, num)
     posterior = conditioned(surrogate, run)

@@ -222,6 +222,7 @@ def hostile(tmp_path_factory):
     return write_report(replace(prior, findings=findings), tmp_path_factory.mktemp("h") / "r.html")
 
 
+@pytest.mark.slow
 def test_names_are_text_whatever_they_hold(hostile):
     page = read(hostile)
     assert not {"script", "img", "b", "i"} & set(page.tags)
@@ -232,6 +233,7 @@ def test_names_are_text_whatever_they_hold(hostile):
     assert "\ufffd\ufffd" in page.text and "日本" in page.text and "$x$" in page.text
 
 
+@pytest.mark.slow
 def test_many_dimensions_choices_and_runs_are_cut_and_counted(hostile):
     page = read(hostile)
     assert "12 of 30 dimensions" in page.text

@@ -87,6 +87,7 @@ def test_tables_show_validation_datasets_to_a_search_and_test_datasets_to_the_re
     assert reported.data_id.shape == optima("glmnet", 99, (0, 1)).shape == (2, 12)
 
 
+@pytest.mark.slow
 def test_a_search_never_asks_for_test_tasks(monkeypatch):
     def forbidden(self, num, *, key):
         raise AssertionError("a test task was touched")
