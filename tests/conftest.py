@@ -77,12 +77,14 @@ def pytest_configure(config):
     config.addinivalue_line("filterwarnings", f"ignore:{message}:UserWarning")
 
 
-# Files that take longest: begun first, so that no worker is left with one of them at the end.
-LONG = tuple(
-    f"tests/{name}"
-    for name in ("adapters", "bo", "cli", "conformance", "learning", "methods", "test_")
-)
+# What takes longest, in this order: begun first, so that no worker is left with one of them at the
+# end. A file stays on one worker, which makes its fixtures once (pytest --dist loadfile).
+LONG = ("test_examples", "test_", "adapters", "cli", "learning", "methods", "conformance", "bo")
 
 
 def pytest_collection_modifyitems(items):
-    items.sort(key=lambda item: not item.nodeid.startswith(LONG))
+    def rank(item) -> int:
+        path = item.nodeid.removeprefix("tests/")
+        return next((i for i, name in enumerate(LONG) if path.startswith(name)), len(LONG))
+
+    items.sort(key=rank)
