@@ -532,7 +532,7 @@ _versions.learn = stand_in([0.5] * 5)
 
 
 @pytest.mark.slow
-def test_learning_in_the_background(tmp_path, monkeypatch):
+def test_learning_in_the_background(tmp_path, monkeypatch, capfd):
     # The other process is a fresh one: what it imports at its start puts the stand-in there, too.
     (tmp_path / "start").mkdir()
     (tmp_path / "start" / "sitecustomize.py").write_text(STAND_IN_AT_START)
@@ -545,6 +545,7 @@ def test_learning_in_the_background(tmp_path, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert sampler._process.wait(120) == 0
+    assert capfd.readouterr().err == ""
     study.optimize(objective, n_trials=1)
     assert sampler.version == 1, "the study takes the new version when it is there"
     assert versions_in(storage, NAME).versions[0].runs == ["a", "b"]

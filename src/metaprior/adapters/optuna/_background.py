@@ -13,6 +13,8 @@ import optuna
 from metaprior.adapters.optuna._relearning import Settings, opened, relearn, unlearned
 from metaprior.adapters.optuna._storage import reason_of
 
+# Not `-m`: the package imports this module, and Python warns of what it then runs a second time.
+_PROGRAM = f"from {__name__} import main; main()"
 # A process object that is thrown away while its process runs would complain.
 _started: list[subprocess.Popen] = []
 
@@ -21,7 +23,7 @@ def learn_elsewhere(settings: Settings, study_name: str) -> subprocess.Popen:
     """Start learning in another process, which goes on even if this one ends."""
     message = pickle.dumps((settings, study_name))
     process = subprocess.Popen(
-        [sys.executable, "-m", "metaprior.adapters.optuna._background", settings.name],
+        [sys.executable, "-c", _PROGRAM, settings.name],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
     )
@@ -53,7 +55,3 @@ def _learn(settings: Settings, study_name: str) -> None:
     history = unlearned(settings, ledger, storage, study)
     if history is not None:
         relearn(settings, ledger, history)
-
-
-if __name__ == "__main__":
-    main()
