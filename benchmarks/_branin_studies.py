@@ -19,7 +19,7 @@ from benchmarks._studies import (
     shown,
     with_optima,
 )
-from metaprior.environments import Branin
+from metaprior.lab.environments import Branin
 
 FAMILY = Branin()
 NUM_STUDIES, NUM_TRIALS = 20, 20

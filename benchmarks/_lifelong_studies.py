@@ -9,8 +9,8 @@ from optuna.storages import InMemoryStorage
 
 from benchmarks._studies import RIVALS, Outcome, new_study, run_study, shown, with_optima
 from metaprior.adapters.optuna import MetaPriorSampler, versions_in
-from metaprior.environments import AbstractTask, Camelback, Family, Table
-from metaprior.lifelong import plain_prior
+from metaprior.lab.environments import AbstractTask, Camelback, Family, Table
+from metaprior.lifelong import untrained_prior
 
 FAMILIES: dict[str, Family] = {"camelback": Camelback(), "rpart": Table("rpart")}
 NUM_STUDIES, NUM_TRIALS = 10, 20
@@ -28,7 +28,7 @@ def evaluate(family: Family, folder: Path, seed: int, budget: str) -> Records:
     drawn = family.training_tasks if seed >= TUNING else family.test_tasks
     tasks = with_optima(family, drawn(NUM_STUDIES, key=key))
     records = lifelong(tasks, folder, seed, budget)
-    plain = plain_prior(family.space, "maximize")
+    plain = untrained_prior(family.space, "maximize")
     others = {AFRESH: lambda i: MetaPriorSampler(plain, seed=i), **RIVALS}
     for name, sampler in others.items():
         records[name] = [

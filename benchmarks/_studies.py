@@ -9,7 +9,7 @@ from optuna.samplers import BaseSampler, GPSampler, TPESampler
 from optuna.trial import Trial
 
 from metaprior.data import Integer, Real, Space
-from metaprior.environments import AbstractTask, Family
+from metaprior.lab.environments import AbstractTask, Family
 from metaprior.metrics import mean_and_interval, simple_regret
 
 OURS, GAUSSIAN_PROCESS, TREE = "MetaPriorSampler", "GPSampler", "TPESampler"

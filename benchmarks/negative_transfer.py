@@ -33,11 +33,13 @@ from jaxtyping import Array, Float
 from rich.console import Console
 from rich.table import Table
 
-from metaprior._precision import float64
 from metaprior.bo import RestlessConfidenceBound, SurrogatePolicy
 from metaprior.data import Run, Space, Tasks
-from metaprior.environments import Branin
-from metaprior.environments._simulated import AbstractFormula
+from metaprior.gp import float64
+from metaprior.lab.environments import Branin
+from metaprior.lab.environments._simulated import AbstractFormula
+from metaprior.lab.studies import Race, race
+from metaprior.lab.studies._offline import recorded, vanilla_policy
 from metaprior.methods import (
     AbstractSurrogate,
     FittedGP,
@@ -46,8 +48,6 @@ from metaprior.methods import (
     GuardedSurrogate,
 )
 from metaprior.metrics import mean_and_interval, simple_regret
-from metaprior.studies import Race, race
-from metaprior.studies._offline import recorded, vanilla_policy
 
 FAMILY = Branin()
 NUM_QUERIES = 40

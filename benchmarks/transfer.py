@@ -51,13 +51,22 @@ from metaprior.bo import (
     UpperConfidenceBound,
 )
 from metaprior.data import Tasks
-from metaprior.environments import Branin, Camelback, Family, Hartmann6, Mixture1d
-from metaprior.environments import Table as LookUpTable
+from metaprior.lab.environments import Branin, Camelback, Family, Hartmann6, Mixture1d
+from metaprior.lab.environments import Table as LookUpTable
+from metaprior.lab.studies import (
+    collect_histories,
+    predict_uniform,
+    race,
+    values_at_predicted_best,
+)
+from metaprior.lab.studies._draws import draw_numbers
+from metaprior.lab.studies._entrants import search_ranges
 from metaprior.methods import (
     ABLR,
     AbstractMethod,
     AbstractSurrogate,
     FittedGP,
+    FixedGP,
     FPacohBNN,
     FPacohMap,
     FPacohVI,
@@ -66,18 +75,9 @@ from metaprior.methods import (
     NeuralProcess,
     PacohMap,
     RankWeightedGP,
-    VanillaGP,
 )
 from metaprior.metrics import calibration_error, mean_and_interval, simple_regret
 from metaprior.processes import SampledProcess, SquaredExponential, gaussian_process
-from metaprior.studies import (
-    collect_histories,
-    predict_uniform,
-    race,
-    values_at_predicted_best,
-)
-from metaprior.studies._draws import draw_numbers
-from metaprior.studies._entrants import search_ranges
 
 SIMULATED = (Mixture1d(), Branin(), Camelback(), Hartmann6())
 TABLES = tuple(LookUpTable(name) for name in ("glmnet", "rpart", "xgboost"))
@@ -99,7 +99,7 @@ PAPER = {
     "Learned GP": LearnedGP(),
     "NP": NeuralProcess(),
     "RWGP": RankWeightedGP(),
-    **{f"vanilla GP {value}": VanillaGP(lengthscale=value) for value in LENGTHSCALES},
+    **{f"vanilla GP {value}": FixedGP(lengthscale=value) for value in LENGTHSCALES},
     FITTED: FittedGP(),
 }
 
@@ -127,7 +127,7 @@ def framework(family: Family) -> dict[str, AbstractMethod]:
         "F-PACOH-BNN, SSGE": FPacohBNN(),
         "F-PACOH-BNN, sliced": FPacohBNN(score_estimator="sliced"),
         "PACOH-MAP": PacohMap(),
-        "vanilla GP 0.2": VanillaGP(),
+        "vanilla GP 0.2": FixedGP(),
         FITTED: FittedGP(),
     }
 
@@ -157,7 +157,7 @@ def without_tuning(family: Family) -> dict[str, AbstractMethod]:
     """`learn` beside the default configuration of F-PACOH and what needs no past."""
     rivals: dict[str, AbstractMethod] = {
         FITTED: FittedGP(),
-        **{f"vanilla GP {value}": VanillaGP(lengthscale=value) for value in LENGTHSCALES},
+        **{f"vanilla GP {value}": FixedGP(lengthscale=value) for value in LENGTHSCALES},
     }
     return {
         LEARN: Chosen(),

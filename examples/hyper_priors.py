@@ -15,7 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import metaprior as mp
-from metaprior.plots import Belief, hyper_prior_figure
+from metaprior.lab.plots import hyper_prior_figure
+from metaprior.plots import Belief
 from metaprior.processes import (
     AbstractProcess,
     Matern,

@@ -9,9 +9,9 @@ import numpy as np
 from benchmarks.results._reading import EARLY, LAST, LATE_RUNS, OURS
 from benchmarks.results._samples import is_table, value_of
 from benchmarks.results._statistics import DataFrame, estimate
-from metaprior.plots._looks import in_order, title_of
-from metaprior.studies import read_records
-from metaprior.studies._entrants import known_families
+from metaprior.lab.plots._looks import in_order, title_of
+from metaprior.lab.studies import read_records
+from metaprior.lab.studies._entrants import known_families
 
 # F-PACOH-MAP at its defaults with the plain UCB, of `python -m benchmarks.transfer`: simple regret
 # after 20 queries and calibration error (contexts of 1, 4, 8 and 16 points).
@@ -129,7 +129,7 @@ def _below_what_matters(regret: Any) -> str:
         "**In the end, two smooth dimensions are easy.** On Branin, whose values span hundreds, "
         f"F-PACOH-MAP ends at {regret[OURS, 'branin']:.1e} and ABLR at "
         f"{regret['ABLR', 'branin']:.1e}; the vanilla GP has come to "
-        f"{regret['VanillaGP', 'branin']:.1e} by then. The difference is significant and too small "
+        f"{regret['FixedGP', 'branin']:.1e} by then. The difference is significant and too small "
         "to matter."
     )
 
@@ -146,7 +146,7 @@ def _not_stuck(offline: DataFrame) -> str:
         ("NeuralProcess", "branin", "the neural process on Branin"),
     )
     tables = ", ".join(
-        f"{title_of(name)} {100 * shares['VanillaGP', name]:.1f} %"
+        f"{title_of(name)} {100 * shares['FixedGP', name]:.1f} %"
         for name in in_order(offline["environment"].unique())
         if is_table(name)
     )
@@ -197,7 +197,7 @@ def _lifelong(lifelong: DataFrame) -> str:
         method: (int((some["simple_regret"] > LARGE_REGRET).sum()), len(some))
         for method, some in here.groupby("method")
     }
-    (ours, every), (theirs, _) = counts[OURS], counts["VanillaGP"]
+    (ours, every), (theirs, _) = counts[OURS], counts["FixedGP"]
     worst = here[here["method"] == OURS]["simple_regret"].max()
     return (
         "**Lifelong on tables: transfer that hurts.** On GLMNET a vanilla GP is nearly done after "

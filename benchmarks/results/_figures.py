@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from metaprior.plots import study_report
+from metaprior.lab.plots import study_report
 
 # By the name of a figure on the page: the figure of a report, and the studies it is drawn from.
 FIGURES = {

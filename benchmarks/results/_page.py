@@ -16,8 +16,8 @@ from benchmarks.results._samples import (
     value_of,
 )
 from benchmarks.results._statistics import DataFrame
-from metaprior.plots._looks import title_of
-from metaprior.plots._published import CALIBRATION_ERROR, LOG_LIKELIHOOD
+from metaprior.lab.plots._looks import title_of
+from metaprior.lab.plots._published import CALIBRATION_ERROR, LOG_LIKELIHOOD
 
 STEPS, INFERENCE_STEPS, RUNS = (1, 5, 20, 50, 100), (20, 100), (1, 2, 5, 10)
 

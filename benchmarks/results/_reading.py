@@ -14,9 +14,9 @@ from benchmarks.results._statistics import (
     score,
 )
 from benchmarks.results._tables import PARTIAL, environments_of, label_of
-from metaprior.plots._looks import in_order, looks_of, title_of
+from metaprior.lab.plots._looks import in_order, looks_of, title_of
 
-OURS, BASELINE = "FPacohMap", "VanillaGP"
+OURS, BASELINE = "FPacohMap", "FixedGP"
 EARLY, LAST = 20, 100
 MOMENTS = (5, EARLY, LAST)
 FIRST_RUN, LATE_RUNS = 1, (8, 9, 10)

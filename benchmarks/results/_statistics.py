@@ -16,8 +16,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from metaprior.lab.plots._tables import Estimate
 from metaprior.metrics import mean_and_interval
-from metaprior.plots._tables import Estimate
 
 Better = Literal["lower", "higher"]
 Verdict = Literal["win", "tie", "loss"]

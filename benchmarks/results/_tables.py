@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.results._statistics import Better, Comparison, DataFrame, estimate, rank, score
-from metaprior.plots._looks import in_order, key_of, looks_of, title_of
-from metaprior.plots._published import Published
-from metaprior.plots._tables import MISSING, Bold, Cell, Estimate, plain
+from metaprior.lab.plots._looks import in_order, key_of, looks_of, title_of
+from metaprior.lab.plots._published import Published
+from metaprior.lab.plots._tables import MISSING, Bold, Cell, Estimate, plain
 
 PARTIAL = ("RankWeightedGP",)
 PARTIAL_MARK = " (5 seeds)"

@@ -16,7 +16,7 @@ from metaprior.adapters.optuna import MetaPriorSampler
 from metaprior.adapters.optuna._background import main
 from metaprior.adapters.optuna._relearning import MEMBER, Settings, relearn, unlearned
 from metaprior.adapters.optuna._shelf import FolderShelf
-from metaprior.lifelong import plain_prior
+from metaprior.lifelong import untrained_prior
 from tests.adapters.lifelong_workers import NAME, SPACE
 
 NUMBER, CHOICE = FloatDistribution(-1.0, 1.0), CategoricalDistribution(["a", "b"])
@@ -100,7 +100,7 @@ def test_what_was_not_learned_to_the_end_is_no_version(
     settings, storage, monkeypatch, interrupted, error
 ):
     def learn(tasks, **options):
-        prior = mp.learn(tasks, method=mp.methods.VanillaGP())
+        prior = mp.learn(tasks, method=mp.methods.FixedGP())
         return replace(prior, findings={"interrupted": interrupted})
 
     monkeypatch.setattr("metaprior.lifelong._versions.learn", learn)
@@ -129,6 +129,6 @@ def test_the_other_process_says_what_went_wrong_in_a_sentence(
 
 
 def test_a_sampler_without_a_past_can_go_to_another_process():
-    sampler = MetaPriorSampler(plain_prior(SPACE, "maximize"), seed=0)
+    sampler = MetaPriorSampler(untrained_prior(SPACE, "maximize"), seed=0)
     copy = pickle.loads(pickle.dumps(sampler))
     assert (copy.prior.space, copy.prior.method) == (SPACE, sampler.prior.method)

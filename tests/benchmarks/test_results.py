@@ -16,10 +16,10 @@ from benchmarks.results._page import minutes
 from benchmarks.results._reading import places
 from benchmarks.results._statistics import against_others, compare, estimate, rank, score
 from benchmarks.results._tables import beside_the_paper, by_method, configurations
-from metaprior.environments import Table
-from metaprior.studies import Job, start_study
-from metaprior.studies._records import write_record
-from metaprior.studies._repetitions import keys_of
+from metaprior.lab.environments import Table
+from metaprior.lab.studies import Job, start_study
+from metaprior.lab.studies._records import write_record
+from metaprior.lab.studies._repetitions import keys_of
 
 
 def frame(method, values, environment="branin", units=None):
@@ -154,8 +154,8 @@ def test_records_become_samples(tmp_path):
         "calibration_error": np.array([0.2, 0.2, 0.4, 0.4]),
         "log_likelihood": np.array([1.0, 1.0, 2.0, 2.0]),
     }
-    specification = {"environment": "branin", "method": "VanillaGP"}
-    write_record(folder, Job("metaprior.studies:run_calibration", specification), columns)
+    specification = {"environment": "branin", "method": "FixedGP"}
+    write_record(folder, Job("metaprior.lab.studies:run_calibration", specification), columns)
     rows = samples.calibration_records(tmp_path)
     assert len(rows) == 2
     [row] = samples.value_of(rows, "calibration_error").to_dict("records")
@@ -185,17 +185,17 @@ def test_stuck_runs_by_hand():
 
 def test_tables_of_the_paper_and_of_configurations(tmp_path):
     printed = {"vanillagp": {"branin": (0.123, 0.004)}}
-    text = beside_the_paper(frame("VanillaGP", [0.2, 0.4]), printed, "lower")
+    text = beside_the_paper(frame("FixedGP", [0.2, 0.4]), printed, "lower")
     assert "*0.123 ± 0.004*" in text and "0.3 ± 1.3" in text
     (tmp_path / "branin").mkdir()
     chosen = {
         "environment": "branin",
-        "method": "VanillaGP",
+        "method": "FixedGP",
         "settings": {"lengthscale": 0.25, "variance": 1.0},
         "scores": {"simple_regret": 1e-5, "inference_regret": 0.0},
         "searched": {"configurations": 7, "ranges": {"lengthscale": ["log-uniform", 0.1, 1]}},
     }
-    (tmp_path / "branin" / "VanillaGP.json").write_text(json.dumps(chosen))
+    (tmp_path / "branin" / "FixedGP.json").write_text(json.dumps(chosen))
     assert "| Random Branin | 0.25 | 7 | 1e-05 | 0 |" in configurations(tmp_path)
 
 

@@ -13,7 +13,7 @@ import scipy.stats
 from metaprior.bo import Search, UpperConfidenceBound, maximise
 from metaprior.bo._maximise import maximise_over
 from metaprior.data import Categorical, Integer, Real, Run, Space, empty_run, run_of
-from metaprior.methods import VanillaGP
+from metaprior.methods import FixedGP
 
 MIXED = Space(
     x=Real(0.0, 1.0), k=Integer(1, 6), c=Categorical(["a", "b", "c"]), z=Real(1e-3, 1.0, log=True)
@@ -29,7 +29,7 @@ def unit_grid(per_axis, d):
 def found_and_grid_best(d, run, grid, key):
     """Score of the maximum found, and the best score on a grid, of a vanilla GP's UCB."""
     space = Space(**{f"x{j}": Real(0.0, 1.0) for j in range(d)})
-    posterior = VanillaGP(lengthscale=0.3).from_scratch(d).condition(run)
+    posterior = FixedGP(lengthscale=0.3).from_scratch(d).condition(run)
     search = Search()
     candidates = search.candidates(space, run, key=key)
     score = UpperConfidenceBound().score(posterior, run, candidates, key=key)

@@ -17,10 +17,10 @@ from metaprior.bo import (
     _policy,
 )
 from metaprior.data import Categorical, Choices, Integer, Real, Space, empty_run, run_of
-from metaprior.methods import VanillaGP
+from metaprior.methods import FixedGP
 
 SPACE = Space(x=Real(0.0, 1.0))
-SURROGATE = VanillaGP(lengthscale=0.5).from_scratch(1)
+SURROGATE = FixedGP(lengthscale=0.5).from_scratch(1)
 POLICY = SurrogatePolicy(surrogate=SURROGATE, acquisition=UpperConfidenceBound(3.0), space=SPACE)
 RUN = run_of(np.array([[0.1], [0.4], [0.9]]), np.array([0.0, 1.0, -1.0]))
 GRID = jnp.linspace(0.0, 1.0, 20_001)[:, None]

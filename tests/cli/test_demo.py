@@ -19,7 +19,7 @@ from metaprior.cli._app import app
 from metaprior.cli._demo_report import speed_up
 from metaprior.cli._demo_study import collected_tasks
 from metaprior.cli._stages import Stages
-from metaprior.studies import Race, collect_histories
+from metaprior.lab.studies import Race, collect_histories
 
 WRITTEN = {"metaprior-demo.png", "results.json", "prior"}
 
@@ -84,7 +84,7 @@ def test_writes_picture_numbers_and_prior(demo):
 
 @pytest.mark.slow
 def test_the_saved_prior_can_be_used(demo):
-    prior = mp.load(demo.out / "prior", space=mp.environments.Branin().space)
+    prior = mp.load(demo.out / "prior", space=mp.lab.environments.Branin().space)
     assert prior.trained_on["tasks"] == 4
     mean, std = prior.condition([], []).predict([{"x1": 0.0, "x2": 5.0}])
     assert -1000 < mean[0] < 1000 and 0 < std[0] < 1000
@@ -135,7 +135,7 @@ def test_numbers_have_their_places(demo):
 
 
 def test_past_queries_lie_on_the_functions_that_are_drawn(monkeypatch):
-    family, key = mp.environments.Mixture1d(), jax.random.key(1)
+    family, key = mp.lab.environments.Mixture1d(), jax.random.key(1)
 
     def random_race(policy, tasks, num_queries, *, key, noise_std):
         """Queries anywhere: what matters here is only on which functions they are made."""
@@ -145,7 +145,7 @@ def test_past_queries_lie_on_the_functions_that_are_drawn(monkeypatch):
         )
         return Race(y, y, x, y)
 
-    monkeypatch.setattr("metaprior.studies._offline.race", random_race)
+    monkeypatch.setattr("metaprior.lab.studies._offline.race", random_race)
     collected = collect_histories(family, 4, 6, key=key)
     for i, task in enumerate(collected_tasks(family, 4, key)):
         points, values = collected.run(i)
@@ -155,7 +155,7 @@ def test_past_queries_lie_on_the_functions_that_are_drawn(monkeypatch):
 def test_speed_up_counts_queries():
     ours = np.array([[9.0, 2.0, 0.0], [9.0, 4.0, 0.0]])
     theirs = np.array([[9.0, 5.0, 3.5], [9.0, 5.0, 2.5]])
-    assert speed_up(ours, theirs) == {"queries_of_f_pacoh": 2, "queries_of_vanilla_gp": 3}
+    assert speed_up(ours, theirs) == {"queries_of_f_pacoh": 2, "queries_of_fixed_gp": 3}
     assert speed_up(theirs, ours)["queries_of_f_pacoh"] is None
 
 
@@ -241,7 +241,7 @@ def test_as_a_process_help_loads_neither_plots_nor_studies():
         "import sys; sys.argv = ['metaprior', '--version']\n"
         "from metaprior.cli import main\n"
         "try:\n    main()\n"
-        "finally:\n    print({'matplotlib', 'metaprior.studies'} & set(sys.modules))"
+        "finally:\n    print({'matplotlib', 'metaprior.lab.studies'} & set(sys.modules))"
     )
     environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
     done = subprocess.run(

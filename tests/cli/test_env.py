@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from metaprior.cli._app import app
-from tests.environments.figshare_server import FILES, figshare
+from tests.lab.environments.figshare_server import FILES, figshare
 
 
 def invoke(*arguments):

@@ -62,7 +62,7 @@ def learned(monkeypatch):
             options["on_progress"](
                 SimpleNamespace(stage=stage, fraction=fraction, trying="32 settings", best=1.25)
             )
-        prior = mp.learn(tasks, method=mp.methods.VanillaGP())
+        prior = mp.learn(tasks, method=mp.methods.FixedGP())
         return replace(prior, findings=calls.findings)
 
     monkeypatch.setattr("metaprior.cli._learn.learn", learn)

@@ -42,7 +42,7 @@ def learned(monkeypatch):
 
     def learn(tasks, **options):
         calls.tasks = tasks
-        prior = mp.learn(tasks, method=mp.methods.VanillaGP())
+        prior = mp.learn(tasks, method=mp.methods.FixedGP())
         return replace(prior, findings={})
 
     monkeypatch.setattr("metaprior.cli._learn.learn", learn)

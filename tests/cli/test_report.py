@@ -27,7 +27,7 @@ def invoke(*arguments):
 def learn_vanilla():
     runs = [([[0.1], [0.5]], [0.0, 1.0]), ([[0.2], [0.9]], [0.5, 0.1])]
     tasks = mp.Tasks.from_runs(runs, space=mp.Space(x=mp.Real(0.0, 1.0)))
-    return replace(mp.learn(tasks, method=mp.methods.VanillaGP()), findings=FINDINGS)
+    return replace(mp.learn(tasks, method=mp.methods.FixedGP()), findings=FINDINGS)
 
 
 @pytest.fixture

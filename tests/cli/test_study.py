@@ -14,21 +14,21 @@ from typer.testing import CliRunner
 
 from metaprior.cli._app import app
 from metaprior.cli._study_progress import left, title
-from metaprior.studies import Job, read_records, read_study, run_jobs
+from metaprior.lab.studies import Job, read_records, read_study, run_jobs
 
 TINY = ("--smoke", "--environments", "mixture1d", "--num-steps", 20)
 PAST = ("--past-tasks", 4, "--past-steps", 4)
 # By kind: what makes it tiny, and how many jobs that is.
 KINDS = {
-    "supervised": ((*PAST, "--methods", "VanillaGP", "--seeds", 2), 2),
+    "supervised": ((*PAST, "--methods", "FixedGP", "--seeds", 2), 2),
     "offline": (
-        (*PAST, "--methods", "VanillaGP,RandomSearch", "--tasks", 2, "--steps", 3, "--seeds", 1),
+        (*PAST, "--methods", "FixedGP,RandomSearch", "--tasks", 2, "--steps", 3, "--seeds", 1),
         2,
     ),
     "lifelong": (("--methods", "RandomSearch", "--runs", 2, "--steps", 3, "--seeds", 2), 2),
-    "search": ((*PAST, "--methods", "VanillaGP", "--draws", 2, "--steps", 3), 1),
+    "search": ((*PAST, "--methods", "FixedGP", "--draws", 2, "--steps", 3), 1),
     "calibration": (
-        (*PAST, "--methods", "VanillaGP", "--tasks", 2, "--points", 20, "--seeds", 1),
+        (*PAST, "--methods", "FixedGP", "--tasks", 2, "--points", 20, "--seeds", 1),
         1,
     ),
 }
@@ -58,7 +58,7 @@ def test_every_study_runs_and_goes_on(kind, tmp_path):
     assert all(Path(path).is_file() for path in found["written"])
     assert (out / "report" / "summary.json").is_file()
     if kind == "search":
-        settings = json.loads((out / "configurations/mixture1d/VanillaGP.json").read_text())
+        settings = json.loads((out / "configurations/mixture1d/FixedGP.json").read_text())
         assert settings["searched"]["configurations"] == 2
     before = read_records(out)
     again = invoke("study", kind, "--out", out, *TINY, *sizes)
@@ -75,11 +75,11 @@ def test_a_search_is_read_by_other_studies(tmp_path):
     folder = tmp_path / "configurations" / "mixture1d"
     folder.mkdir(parents=True)
     chosen = {"format": "metaprior-configuration", "format_version": 1}
-    chosen |= {"environment": "mixture1d", "method": "VanillaGP", "settings": {"lengthscale": 0.9}}
-    (folder / "VanillaGP.json").write_text(json.dumps(chosen))
+    chosen |= {"environment": "mixture1d", "method": "FixedGP", "settings": {"lengthscale": 0.9}}
+    (folder / "FixedGP.json").write_text(json.dumps(chosen))
     done = invoke(
         *("study", "supervised", "--out", tmp_path / "out", *TINY, *PAST, "--seeds", 1),
-        *("--methods", "VanillaGP", "--configurations", tmp_path, "--json"),
+        *("--methods", "FixedGP", "--configurations", tmp_path, "--json"),
     )
     assert done.exit_code == 0, done.stderr
     records = read_records(tmp_path / "out")
@@ -162,7 +162,7 @@ def test_a_killed_study_ends_with_the_same_bytes_as_one_that_was_not(tmp_path):
     """A real process, killed as soon as its first record is there."""
     arguments = [
         *("study", "offline", *map(str, TINY), *map(str, PAST), "--methods"),
-        *("LearnedGP,VanillaGP", "--tasks", "2", "--steps", "4", "--seeds", "3"),
+        *("LearnedGP,FixedGP", "--tasks", "2", "--steps", "4", "--seeds", "3"),
     ]
     environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache"), "OMP_NUM_THREADS": "1"}
     # The first process compiles, so that it is not done before it is killed.

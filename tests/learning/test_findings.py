@@ -21,7 +21,7 @@ BUDGET = Budget("made up", 2, (5,), (), 2, 1)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def quick_plain_gp():
+def quick_averaged_gp():
     with pytest.MonkeyPatch.context() as patch:
         for module in (_findings, _replay):
             patch.setattr(module, "FittedGP", QuickPlainGP)
@@ -233,7 +233,7 @@ def test_equal_values_are_noted(value):
     assert note == "All past values are equal: there is nothing to learn from them."
 
 
-def test_runs_of_one_point_are_judged_without_a_plain_gp():
+def test_runs_of_one_point_are_judged_without_a_averaged_gp():
     tasks = tasks_of(*[[0.1 * i] for i in range(6)])
     selection = made_up(tasks)
     findings = findings_of(tasks, selection, BUDGET, Watch(None))

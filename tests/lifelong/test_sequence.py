@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import metaprior as mp
 from metaprior.cli._app import app
 from metaprior.learning import held_out_log_likelihood
-from metaprior.lifelong import PriorSequence, Version, plain_prior
+from metaprior.lifelong import PriorSequence, Version, untrained_prior
 from metaprior.lifelong._versions import learn_version
 
 SPACE = mp.Space(x=mp.Real(-1.0, 1.0), z=mp.Real(0.0, 10.0))
@@ -47,7 +47,7 @@ def learned(monkeypatch):
         if calls.error is not None:
             raise calls.error
         calls.during()
-        prior = mp.learn(tasks, method=mp.methods.VanillaGP())
+        prior = mp.learn(tasks, method=mp.methods.FixedGP())
         if calls.unfinished is not None:
             return replace(prior, findings=calls.unfinished)
         calls.tasks.append(tasks)
@@ -190,7 +190,7 @@ def test_ledgers_from_before_restorations_were_counted_are_read(sequence):
 
 def test_the_prior_without_a_past_can_be_saved(tmp_path):
     space = mp.Space(x=mp.Real(-1.0, 1.0), kind=mp.Categorical(["a", "b", "c"]))
-    prior = plain_prior(space, "minimize")
+    prior = untrained_prior(space, "minimize")
     points, values = [{"x": 0.1, "kind": "a"}, {"x": 0.7, "kind": "c"}], [3.0, 5.0]
     for copy in (mp.load(prior.save(tmp_path / "prior")), pickle.loads(pickle.dumps(prior))):
         assert (copy.space, copy.direction, copy.method) == (space, "minimize", prior.method)
@@ -301,7 +301,7 @@ def test_options_that_would_be_ignored_are_refused(sequence, arguments, words):
 
 def test_unseen_runs_are_examined_as_the_public_posterior_predicts(hill_space, hill_runs):
     tasks = mp.Tasks.from_runs(hill_runs, space=hill_space)
-    prior = mp.learn(tasks.subset([1, 2, 3]), method=mp.methods.VanillaGP(noise_variance=0.1))
+    prior = mp.learn(tasks.subset([1, 2, 3]), method=mp.methods.FixedGP(noise_variance=0.1))
     spread = 1.7
     found = held_out_log_likelihood(prior.surrogate, tasks.subset([0, 4]), spread=spread)
     for value, index in zip(found, (0, 4), strict=True):
@@ -325,7 +325,7 @@ def test_old_and_new_are_compared_on_runs_that_both_had_to_foresee(
 ):
     tasks = mp.Tasks.from_runs(hill_runs, space=hill_space)
     names = list("abcdef")
-    old_prior = mp.learn(tasks.subset([1, 2, 3, 4]), method=mp.methods.VanillaGP())
+    old_prior = mp.learn(tasks.subset([1, 2, 3, 4]), method=mp.methods.FixedGP())
     (unseen,) = held_out_log_likelihood(old_prior.surrogate, tasks.subset([5]), spread=1.0)
     before = Version(1, list("bcde"), 0.0, {"b": 0.0}, 1.0, True, "")
     seen = {}

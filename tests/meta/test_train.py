@@ -14,11 +14,11 @@ from metaprior.meta import (
     FPacohObjective,
     Progress,
     Schedule,
+    gp_hyper_prior,
     measurement_sizes,
     meta_data,
     train,
     train_many,
-    vanilla_hyper_prior,
 )
 
 KEY = jax.random.key(0)
@@ -219,7 +219,7 @@ def make_objective(num_tasks: int = 5, kappa: float = 0.1) -> FPacohObjective:
     tasks = Tasks.from_runs(runs, space=SPACE)
     return FPacohObjective(
         meta_data(tasks, fit_standardiser(tasks.x, tasks.y, tasks.mask)),
-        vanilla_hyper_prior(0.5, 1.0),
+        gp_hyper_prior(0.5, 1.0),
         jnp.asarray(kappa),
         jnp.asarray(1e-3),
         measurement_sizes(8, 4, 6),

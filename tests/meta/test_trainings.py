@@ -21,10 +21,10 @@ from metaprior.meta import (
     MeasurementSizes,
     Schedule,
     Trainings,
+    gp_hyper_prior,
     measurement_sizes,
     meta_data,
     train_many,
-    vanilla_hyper_prior,
 )
 from metaprior.meta import _train as training
 from metaprior.meta._measured_tasks import measure_tasks
@@ -145,7 +145,7 @@ def objective(tasks: Tasks, held_out: HeldOut | None = None) -> FPacohObjective:
     rest: dict[str, Any] = {} if held_out is None else {"held_out": held_out}
     return FPacohObjective(
         meta_data(tasks, UNITS),
-        vanilla_hyper_prior(0.5, 1.0),
+        gp_hyper_prior(0.5, 1.0),
         jnp.asarray(0.3),
         jnp.asarray(1e-3),
         measurement_sizes(8, 4, 1),
@@ -340,7 +340,7 @@ def test_a_step_on_a_long_run_has_a_gradient():
     tasks = make_tasks(3, 11, 11)
     this = FPacohObjective(
         meta_data(tasks, fit_standardiser(tasks.x, tasks.y, tasks.mask)),
-        vanilla_hyper_prior(0.5, 1.0),
+        gp_hyper_prior(0.5, 1.0),
         jnp.asarray(0.3),
         jnp.asarray(1e-3),
         MeasurementSizes(5, 3, 2, 6),

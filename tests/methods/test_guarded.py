@@ -17,10 +17,10 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from metaprior.data import Run, Standardiser, run_of
 from metaprior.gp import AbstractMean, GaussianProcess, Spread, SquaredExponential
 from metaprior.methods import FPacohMap, GPSurrogate, Guarded, GuardedSurrogate
-from metaprior.methods import _plain_gp as plain_gp
+from metaprior.methods import _averaged_gp as plain_gp
+from metaprior.methods._averaged_gp import AveragedGPSurrogate
 from metaprior.methods._evidence import MOST_SCORED, scores, spread_out, stages
 from metaprior.methods._guarded import Caution, TrustedSurrogate
-from metaprior.methods._plain_gp import PlainGPSurrogate
 
 LEVEL, SCALE = 50.0, 20.0
 CAUTION = Guarded()._caution()
@@ -173,7 +173,7 @@ def test_without_trust_the_posterior_is_exactly_that_without_a_past():
 
 def test_what_is_not_used_is_left_out():
     assert FRIENDLY.settled(CAUTION.all_above) is FRIENDLY.learned
-    assert isinstance(FRIENDLY.settled(CAUTION.nothing_below - 1e-9), PlainGPSurrogate)
+    assert isinstance(FRIENDLY.settled(CAUTION.nothing_below - 1e-9), AveragedGPSurrogate)
     both = FRIENDLY.settled(0.4)
     assert isinstance(both, TrustedSurrogate) and both.trust == 0.4
 

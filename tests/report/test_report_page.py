@@ -142,7 +142,7 @@ def test_a_prior_without_findings(bare_prior, tmp_path):
 def line_prior():
     """Of one variable, drawn in no time."""
     tasks = mp.Tasks.from_runs(make_runs(LINE, 3, 6), space=LINE)
-    return mp.learn(tasks, method=mp.methods.VanillaGP())
+    return mp.learn(tasks, method=mp.methods.FixedGP())
 
 
 def test_the_same_prior_gives_the_same_page(line_prior, tmp_path):
@@ -218,7 +218,7 @@ def hostile(tmp_path_factory):
         {"task": f"<i>{i}</i>" + "y" * 99, "points": 6, "outlier": i in (700, 900)}
         for i in range(1000)
     ]
-    prior = mp.learn(tasks, method=mp.methods.VanillaGP())
+    prior = mp.learn(tasks, method=mp.methods.FixedGP())
     return write_report(replace(prior, findings=findings), tmp_path_factory.mktemp("h") / "r.html")
 
 

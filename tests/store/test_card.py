@@ -25,7 +25,7 @@ FINDINGS = {
 def prior():
     runs = [([[0.1], [0.5]], [0.0, 1.0]), ([[0.2]], [0.5])]
     space = mp.Space(**{"a `b`\nc": mp.Real(0.0, 1.0)})
-    return mp.learn(mp.Tasks.from_runs(runs, space=space), method=mp.methods.VanillaGP())
+    return mp.learn(mp.Tasks.from_runs(runs, space=space), method=mp.methods.FixedGP())
 
 
 def test_what_was_measured(prior):
@@ -46,7 +46,7 @@ def test_nothing_was_measured(prior):
     card = model_card(prior)
     assert f"**{NOT_MEASURED}**" in card.splitlines()
     assert "On held-out runs" not in card and "## Notes" not in card
-    assert "## Method: VanillaGP" in card and "- `lengthscale`: 0.2" in card
+    assert "## Method: FixedGP" in card and "- `lengthscale`: 0.2" in card
 
 
 def test_a_name_with_backticks_stays_one_name(prior):

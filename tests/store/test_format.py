@@ -11,8 +11,8 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import metaprior as mp
-from metaprior.methods import Ensemble, FPacohMap, Guarded, VanillaGP, known_methods
-from metaprior.store import PriorFileError, _format
+from metaprior.methods import Ensemble, FixedGP, FPacohMap, Guarded, known_methods
+from metaprior.store import PriorFileError
 
 SPACE = mp.Space(x=mp.Real(0.0, 1.0), c=mp.Categorical(["a", "ü"]))
 
@@ -24,7 +24,7 @@ def learn_vanilla(space=SPACE, **settings):
         for _ in range(3)
     ]
     tasks = mp.Tasks.from_runs(runs, space=space, direction="minimize")
-    return mp.learn(tasks, method=VanillaGP(**settings))
+    return mp.learn(tasks, method=FixedGP(**settings))
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def prior_of(name, tasks):
 
 
 # One with a training and one without; the conformance suite saves and loads every method.
-@pytest.mark.parametrize("name", ["FPacohMap", "VanillaGP"])
+@pytest.mark.parametrize("name", ["FPacohMap", "FixedGP"])
 def test_a_loaded_prior_predicts_the_same_bit_for_bit(name, hill_space, hill_runs, tmp_path):
     prior = prior_of(name, mp.Tasks.from_runs(hill_runs, space=hill_space))
     loaded = mp.load(prior.save(tmp_path / "prior"))
@@ -73,7 +73,7 @@ def test_a_loaded_prior_predicts_the_same_bit_for_bit(name, hill_space, hill_run
 def test_the_folder_says_what_it_is(saved):
     assert names(saved) == ["README.md", "prior.json", "prior.safetensors"]
     card = (saved / "README.md").read_text(encoding="utf-8")
-    assert "VanillaGP" in card and "minimized" in card and "Categorical(['a', 'ü'])" in card
+    assert "FixedGP" in card and "minimized" in card and "Categorical(['a', 'ü'])" in card
     description = json.loads((saved / "prior.json").read_text())
     assert description["format"] == "metaprior-prior" and description["format_version"] == 1
 
@@ -81,14 +81,14 @@ def test_the_folder_says_what_it_is(saved):
 def test_an_earlier_prior_is_replaced(saved):
     again = learn_vanilla(lengthscale=0.7).save(str(saved))
     assert again == saved and names(saved.parent) == ["prior"]
-    assert mp.load(saved).method == VanillaGP(lengthscale=0.7)
+    assert mp.load(saved).method == FixedGP(lengthscale=0.7)
     assert names(saved) == ["README.md", "prior.json", "prior.safetensors"]
 
 
 def test_new_and_empty_folders_are_filled(tmp_path):
     (tmp_path / "empty").mkdir()
     for folder in (tmp_path / "empty", tmp_path / "one" / "two" / "prior"):
-        assert mp.load(learn_vanilla().save(folder)).method == VanillaGP()
+        assert mp.load(learn_vanilla().save(folder)).method == FixedGP()
 
 
 @pytest.mark.parametrize("with_prior", [False, True])
@@ -130,7 +130,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch, exists, broken
             other.save(folder)
     assert names(tmp_path) == (["prior"] if exists else [])
     if exists:
-        assert mp.load(folder).method == VanillaGP()
+        assert mp.load(folder).method == FixedGP()
 
 
 def test_a_failing_move_leaves_what_was_there(saved, monkeypatch):
@@ -146,11 +146,11 @@ def test_a_failing_move_leaves_what_was_there(saved, monkeypatch):
     original = os.replace
     other = learn_vanilla(lengthscale=0.7)
     with monkeypatch.context() as patch:
-        patch.setattr(_format.os, "replace", second_fails)
+        patch.setattr(os, "replace", second_fails)
         with pytest.raises(OSError, match="No space left"):
             other.save(saved)
     assert names(saved.parent) == ["prior"]
-    assert mp.load(saved).method == VanillaGP()
+    assert mp.load(saved).method == FixedGP()
 
 
 def edited(change):
@@ -203,11 +203,11 @@ DAMAGES = {
     "newer format": edited(lambda d: d | {"format_version": 2}),
     "no version": edited(lambda d: {k: v for k, v in d.items() if k != "format_version"}),
     "unknown method": edited(lambda d: d | {"method": {"name": "Oracle"}}),
-    "unknown setting": edited(lambda d: d | {"method": {"name": "VanillaGP", "magic": 1}}),
+    "unknown setting": edited(lambda d: d | {"method": {"name": "FixedGP", "magic": 1}}),
     "setting is text": edited(lambda d: d | {"method": {"name": "FittedGP", "num_steps": "x"}}),
     "size is text": edited(lambda d: d | {"method": {"name": "FPacohMap", "feature_dim": "x"}}),
     "no method": edited(lambda d: {k: v for k, v in d.items() if k != "method"}),
-    "method is text": edited(lambda d: d | {"method": "VanillaGP"}),
+    "method is text": edited(lambda d: d | {"method": "FixedGP"}),
     "no space": edited(lambda d: d | {"space": None}),
     "damaged space": edited(lambda d: d | {"space": {"dimensions": [{"type": "real"}]}}),
     "damaged direction": edited(lambda d: d | {"direction": "sideways"}),
@@ -255,7 +255,7 @@ def nested(change):
 
 def wrapped(times):
     """A method in very many guards."""
-    described = {"name": "VanillaGP"}
+    described = {"name": "FixedGP"}
     for _ in range(times):
         described = {"name": "Guarded", "base": described}
     return described
@@ -268,7 +268,7 @@ NESTED_DAMAGES = {
     "base has no name": (nested(lambda b: {"members": 2}), "which is not a method"),
     "base is a process": (nested(lambda b: {"process": "GP"}), "which is not a method"),
     "unknown base": (nested(lambda b: b | {"name": "Oracle"}), "unknown method 'Oracle'"),
-    "not by gradients": (nested(lambda b: b | {"base": {"name": "VanillaGP"}}), "VanillaGP"),
+    "not by gradients": (nested(lambda b: b | {"base": {"name": "FixedGP"}}), "FixedGP"),
     "a guard inside": (nested(lambda b: {"name": "Guarded"}), "Guarded"),
     "members are text": (nested(lambda b: b | {"members": "2"}), "members of Ensemble is '2'"),
     "no members": (nested(lambda b: b | {"members": 0}), "`members` of Ensemble is 0"),

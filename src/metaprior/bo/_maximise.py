@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from metaprior._ascent import ascend
 from metaprior.bo._acquisition import Score
 from metaprior.data import Run, Space
+from metaprior.gp import ascend
 
 
 class Search(eqx.Module):

@@ -11,13 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from metaprior._precision import float64
-from metaprior._prior import Prior
+from metaprior.belief import Prior
 from metaprior.bo._acquisition import AbstractAcquisition, Held, RestlessConfidenceBound
 from metaprior.bo._maximise import Search, maximise_over
 from metaprior.bo._policy import SurrogatePolicy
 from metaprior.data import Points, Run, direction_sign, run_of
-from metaprior.gp import require_finite
+from metaprior.gp import float64, require_finite
 from metaprior.methods import AbstractSurrogate, GuardedSurrogate
 
 Point = dict[str, Any]

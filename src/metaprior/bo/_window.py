@@ -27,11 +27,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from metaprior._precision import float64
-from metaprior._prior import Prior
+from metaprior.belief import Prior
 from metaprior.bo._ranges import Line, Numbers, Options, Range, line_of
-from metaprior.data import Categorical, Run, Space
-from metaprior.data._dimensions import Dimension
+from metaprior.data import Categorical, Dimension, Run, Space
+from metaprior.gp import float64
 from metaprior.methods import AbstractPosterior, AbstractSurrogate, GuardedSurrogate
 
 IDENTITY, EXPONENTIAL, LOGARITHM = 0, 1, 2

@@ -23,8 +23,9 @@ from metaprior.cli._demo_study import (
     mixture_part,
 )
 from metaprior.cli._stages import Stages
+from metaprior.lab.plots import demo_figure
 from metaprior.metrics import coverage
-from metaprior.plots import CoverageCurve, RegretCurves, demo_figure
+from metaprior.plots import CoverageCurve, RegretCurves
 
 PICTURE, NUMBERS, PRIOR = "metaprior-demo.png", "results.json", "prior"
 

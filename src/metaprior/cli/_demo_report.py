@@ -54,7 +54,7 @@ def speed_up(
     reached = np.flatnonzero(ours.mean(axis=0) <= theirs.mean(axis=0)[-1])
     return {
         "queries_of_f_pacoh": int(reached[0]) + 1 if len(reached) else None,
-        "queries_of_vanilla_gp": theirs.shape[1],
+        "queries_of_fixed_gp": theirs.shape[1],
     }
 
 
@@ -145,7 +145,7 @@ def _prediction_table(found: dict[str, Any]) -> Table:
 
 
 def _speed_up_sentence(found: dict[str, Any]) -> str:
-    ours, theirs = found["queries_of_f_pacoh"], found["queries_of_vanilla_gp"]
+    ours, theirs = found["queries_of_f_pacoh"], found["queries_of_fixed_gp"]
     if ours is None:
         return f"F-PACOH did not reach within {theirs} queries what the vanilla GP reached."
     return (

@@ -14,11 +14,11 @@ from jaxtyping import Array, Float, Key, PRNGKeyArray
 import metaprior as mp
 from metaprior.bo import AbstractPolicy, RandomSearch, SurrogatePolicy, UpperConfidenceBound
 from metaprior.cli._stages import Advance, Stages
-from metaprior.environments import Branin, Mixture1d, MixtureTask
-from metaprior.methods import FPacohMap, VanillaGP
+from metaprior.lab.environments import Branin, Mixture1d, MixtureTask
+from metaprior.lab.studies import Predictions, Race, collect_histories, predict_uniform, race
+from metaprior.methods import FixedGP, FPacohMap
 from metaprior.metrics import simple_regret
 from metaprior.plots import Belief, Landscape, PastRuns
-from metaprior.studies import Predictions, Race, collect_histories, predict_uniform, race
 
 FPACOH, VANILLA, RANDOM = "F-PACOH", "vanilla GP", "random search"
 CONTEXT_SIZES = (1, 8)
@@ -80,7 +80,7 @@ def branin_part(sizes: Sizes, seed: int, stages: Stages, *, key: PRNGKeyArray) -
         past = collect_histories(family, family.num_tasks, family.run_length, key=key_histories)
     with stages.stage("Learning a prior from them with F-PACOH") as advance:
         prior = _learn(past, sizes.method, seed, advance)
-    vanilla = mp.learn(past, method=VanillaGP(), seed=seed)
+    vanilla = mp.learn(past, method=FixedGP(), seed=seed)
     unseen = family.sample_tasks(sizes.num_race_tasks, key=key_tasks)
     optima = family.optimum(unseen)
     policies: dict[str, AbstractPolicy] = {
@@ -120,7 +120,7 @@ def mixture_part(sizes: Sizes, seed: int, stages: Stages, *, key: PRNGKeyArray) 
                 advance((i + fraction) / num_sets)
 
             learned[FPACOH].append(_learn(past, sizes.method, seed + i, advance_set))
-            learned[VANILLA].append(mp.learn(past, method=VanillaGP(), seed=seed + i))
+            learned[VANILLA].append(mp.learn(past, method=FixedGP(), seed=seed + i))
     unseen = family.sample_tasks(sizes.num_prediction_tasks, key=key_tasks)
     keys = jax.random.split(key_points, num_sets)
     with stages.stage(f"Predicting {sizes.num_prediction_tasks} unseen 1-d mixtures"):

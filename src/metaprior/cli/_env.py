@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from metaprior.cli._stages import Stages
-from metaprior.environments import (
+from metaprior.lab.environments import (
     FIGSHARE,
     Branin,
     Camelback,
@@ -64,7 +64,7 @@ def fetch_tables(to: Path, *, url: str | None) -> None:
         for table in tables:
             with stages.stage(f"{table.file_name} ({table.size / 1e6:.1f} MB)") as advance:
                 download(table, to, on_progress=advance)
-    print(f'Use them with metaprior.environments.Table("{tables[0].learner}", source="{to}").')
+    print(f'Use them with metaprior.lab.environments.Table("{tables[0].learner}", source="{to}").')
 
 
 def _described(family: Family) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from rich.table import Table
 
 from metaprior.cli._past_runs import PastRuns
 from metaprior.cli._studies_table import studies_table
-from metaprior.tables import space_as_toml
-from metaprior.tables._notes import listed
+from metaprior.data.csv import space_as_toml
+from metaprior.words import listed
 
 NAMES = {"learned": "learned prior", "vanilla": "vanilla GP"}
 

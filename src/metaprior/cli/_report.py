@@ -6,10 +6,8 @@ from typing import Any
 
 import typer
 
-from metaprior.report import write_report
-from metaprior.report._findings import Findings, read_findings
-from metaprior.store import load
-from metaprior.store._format import REPORT
+from metaprior.report import Findings, read_findings, write_report
+from metaprior.store import REPORT, load
 
 
 def run_report(folder: Path, out: Path | None, *, as_json: bool) -> None:

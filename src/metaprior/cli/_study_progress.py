@@ -4,7 +4,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from metaprior.cli._shown import Shown
-from metaprior.studies import Job, Standing
+from metaprior.lab.studies import Job, Standing
 
 
 class StudyProgress(Shown):

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from metaprior.cli._study_progress import StudyProgress, title
-from metaprior.studies import (
+from metaprior.lab.studies import (
     Report,
     plan,
     read_records,
@@ -86,7 +86,7 @@ def draw(folder: Path) -> list[Path]:
             "Figures are drawn with matplotlib, which is not installed; install it with "
             "`pip install 'metaprior[plots]'`."
         )
-    from metaprior.plots import study_report
+    from metaprior.lab.plots import study_report
 
     return study_report(folder)
 

@@ -4,6 +4,7 @@ from metaprior.learning._budget import Budget as Budget
 from metaprior.learning._budget import budget_named as budget_named
 from metaprior.learning._exam import spread_of as spread_of
 from metaprior.learning._findings import findings_of as findings_of
+from metaprior.learning._learn import learn as learn
 from metaprior.learning._progress import LearnProgress as LearnProgress
 from metaprior.learning._progress import OnLearnProgress as OnLearnProgress
 from metaprior.learning._progress import Watch as Watch

@@ -12,14 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool
 
-from metaprior._precision import float64
 from metaprior.data import Tasks, fit_standardiser
+from metaprior.gp import float64
 from metaprior.learning._exam import Answers, Exam, Fold, examine
 from metaprior.learning._progress import Watch
-from metaprior.meta import HeldOut
-from metaprior.meta._train import CHUNK
-from metaprior.methods import AbstractSurrogate, FPacohMap
-from metaprior.methods._gradient import start_trainings, surrogates_of
+from metaprior.meta import CHUNK, HeldOut
+from metaprior.methods import AbstractSurrogate, FPacohMap, start_trainings, surrogates_of
 
 
 class Entry(NamedTuple):

@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from metaprior._precision import float64
 from metaprior.data import Run, Tasks, fit_standardiser, padded_length
-from metaprior.meta._batch import chunk_here, map_chunks
+from metaprior.gp import float64
+from metaprior.meta import chunk_here, map_chunks
 from metaprior.methods import AbstractSurrogate
 
 # An exam on more, or on longer runs, would take long and tell little more.

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from metaprior._precision import float64
 from metaprior.data import Tasks
+from metaprior.gp import float64
 from metaprior.learning._budget import Budget
 from metaprior.learning._exam import Answers, examine, spread_of
 from metaprior.learning._progress import Watch
@@ -18,10 +18,8 @@ from metaprior.learning._score import (
     pooled_calibration,
 )
 from metaprior.learning._select import Selection
-from metaprior.methods import FittedGP
-from metaprior.methods._ensemble import EnsembleSurrogate
+from metaprior.methods import EnsembleSurrogate, FittedGP, settings_of
 from metaprior.metrics import coverage
-from metaprior.store._settings import settings_of
 
 LEVELS = tuple(round(0.05 * i, 2) for i in range(1, 20))
 CALIBRATED = 0.1

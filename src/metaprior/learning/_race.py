@@ -17,7 +17,7 @@ from metaprior.learning._budget import Budget
 from metaprior.learning._exam import Exam, Fold, spread_of
 from metaprior.learning._progress import Watch
 from metaprior.learning._score import part, score_by_run
-from metaprior.meta._batch import entry as entry_of
+from metaprior.meta import entry as entry_of
 from metaprior.methods import AbstractSurrogate, FPacohMap
 
 # The race has this share of the time, if time is limited.

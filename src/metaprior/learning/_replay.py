@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from metaprior._precision import float64
 from metaprior.data import Run
+from metaprior.gp import float64
 from metaprior.learning._exam import Exam
 from metaprior.methods import AbstractSurrogate, FittedGP
 from metaprior.metrics import mean_and_interval

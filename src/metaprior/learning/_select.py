@@ -7,8 +7,8 @@ import jax
 import numpy as np
 from jaxtyping import Int
 
-from metaprior._precision import float64
 from metaprior.data import Tasks
+from metaprior.gp import float64
 from metaprior.learning._batch import Batch, Entry
 from metaprior.learning._budget import Budget
 from metaprior.learning._candidates import candidates
@@ -24,7 +24,7 @@ from metaprior.learning._exam import (
 from metaprior.learning._progress import LearnProgress, OnLearnProgress, Watch
 from metaprior.learning._race import Race, Standing, run_race, winner
 from metaprior.learning._score import mixed, part, score_by_run
-from metaprior.meta._batch import entry as entry_of
+from metaprior.meta import entry as entry_of
 from metaprior.methods import AbstractSurrogate, FPacohMap
 
 RACE, CONFIRM = 0.7, 0.9

@@ -5,8 +5,8 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from metaprior._precision import float64
 from metaprior.data import Tasks
+from metaprior.gp import float64
 from metaprior.learning._exam import Fold, exam_of, examine
 from metaprior.learning._score import log_likelihood_by_run
 from metaprior.methods import AbstractSurrogate, GuardedSurrogate

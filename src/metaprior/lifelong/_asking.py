@@ -6,13 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from metaprior._prior import Prior
+from metaprior.belief import Prior
 from metaprior.bo import Best, Optimizer
 from metaprior.data import Real, Space
-from metaprior.lifelong._run_file import Point, Row, RunFile, read_run
-from metaprior.lifelong._writing import locked
-from metaprior.tables._cells import number
-from metaprior.tables._sheet import with_point
+from metaprior.data.csv import Point, Row, RunFile, number, read_run, with_point
+from metaprior.files import locked
 
 # Nobody sets a machine more finely than to a millionth of its range.
 DIGITS = 6

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from metaprior._learn import learn
-from metaprior._prior import Prior
+from metaprior.belief import Prior
 from metaprior.data import Space, Tasks
 from metaprior.learning import (
     OnLearnProgress,
     budget_named,
     held_out_log_likelihood,
+    learn,
     spread_of,
 )
 from metaprior.lifelong._judgement import in_units, judge
@@ -55,7 +55,7 @@ class Version:
             raise ValueError(f"A version is described by {data!r} ({error}).") from None
 
 
-def plain_prior(space: Space, direction: str) -> Prior:
+def untrained_prior(space: Space, direction: str) -> Prior:
     """What to begin with: a Gaussian process without a past, in units of each run itself.
 
     Its hyper-parameters are fixed: on a few tasks each of Camelback, Branin and Hartmann6 that gave

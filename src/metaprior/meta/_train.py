@@ -17,8 +17,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree
 
-from metaprior._precision import float64
-from metaprior.gp import require_finite
+from metaprior.gp import float64, require_finite
 from metaprior.meta._batch import chunk_here, map_chunks
 
 CHUNK = 100

@@ -16,11 +16,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from metaprior.data import Run, Standardiser, Tasks
-from metaprior.gp import Spread
-from metaprior.gp._bayesian_linear import AbstractWeights, LinearPrior
-from metaprior.gp._refine import best_steps
-from metaprior.meta import MetaData, TaskBatch
-from metaprior.meta._likelihood import LikelihoodObjective
+from metaprior.gp import AbstractWeights, LinearPrior, Spread, best_steps
+from metaprior.meta import LikelihoodObjective, MetaData, TaskBatch
 from metaprior.methods._gaussian_posterior import AbstractGaussianPosterior
 from metaprior.methods._gradient import AbstractGradientMethod
 from metaprior.methods._method import AbstractSurrogate, Moments

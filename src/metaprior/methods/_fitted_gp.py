@@ -20,13 +20,18 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from metaprior._ascent import ascend
-from metaprior._precision import float64
 from metaprior.data import Run, Standardiser, Tasks
-from metaprior.gp import ConstantMean, GaussianProcess, SquaredExponential, condition
+from metaprior.gp import (
+    ConstantMean,
+    GaussianProcess,
+    SquaredExponential,
+    ascend,
+    condition,
+    float64,
+)
+from metaprior.methods._fixed_gp import run_mean_and_std
 from metaprior.methods._gp_surrogate import GPPosterior
 from metaprior.methods._method import AbstractMethod, AbstractSurrogate, OnProgress
-from metaprior.methods._vanilla_gp import run_mean_and_std
 
 LOWEST_NOISE_VARIANCE = 1e-6
 

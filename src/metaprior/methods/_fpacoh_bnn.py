@@ -13,11 +13,15 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from metaprior.data import Run, Standardiser, Tasks
 from metaprior.gp import AbstractProcess, Spread
-from metaprior.meta import MetaData, measurement_sizes
-from metaprior.meta._hyper_posterior import antithetic_normals
-from metaprior.meta._network_objective import NetworkObjective
-from metaprior.meta._network_prior import NetworkPrior, network_prior
-from metaprior.meta._tangent import Observations
+from metaprior.meta import (
+    MetaData,
+    NetworkObjective,
+    NetworkPrior,
+    Observations,
+    antithetic_normals,
+    measurement_sizes,
+    network_prior,
+)
 from metaprior.methods._gradient import AbstractGradientMethod
 from metaprior.methods._hyper_prior import estimator_of, hyper_prior_of
 from metaprior.methods._method import AbstractSurrogate, Moments

@@ -13,9 +13,13 @@ from jaxtyping import PRNGKeyArray
 
 from metaprior.data import Standardiser, Tasks
 from metaprior.gp import AbstractProcess, Spread
-from metaprior.meta import HyperPosterior, MetaData, measurement_sizes
-from metaprior.meta._hyper_posterior import hyper_posterior
-from metaprior.meta._variational_objective import VariationalObjective
+from metaprior.meta import (
+    HyperPosterior,
+    MetaData,
+    VariationalObjective,
+    hyper_posterior,
+    measurement_sizes,
+)
 from metaprior.methods._gp_mixture import GPMixtureSurrogate
 from metaprior.methods._gradient import AbstractGradientMethod
 from metaprior.methods._hyper_prior import estimator_of, hyper_prior_of

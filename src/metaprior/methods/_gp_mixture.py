@@ -5,7 +5,7 @@ import jax
 
 from metaprior.data import Run, Standardiser
 from metaprior.gp import Spread
-from metaprior.meta._hyper_posterior import HyperPosterior, antithetic_normals
+from metaprior.meta import HyperPosterior, antithetic_normals
 from metaprior.methods._gp_surrogate import GPSurrogate
 from metaprior.methods._method import AbstractSurrogate
 from metaprior.methods._posterior_mixture import MixturePosterior, equal_mixture

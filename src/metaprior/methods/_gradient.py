@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key, PRNGKeyArray
 
-from metaprior._precision import float64
 from metaprior.data import Standardiser, Tasks, blank_standardiser, fit_standardiser
+from metaprior.gp import float64
 from metaprior.meta import (
     AbstractObjective,
     HeldOut,
@@ -21,10 +21,10 @@ from metaprior.meta import (
     Schedule,
     Trainings,
     meta_data,
+    stack,
     train,
     train_many,
 )
-from metaprior.meta._batch import stack
 from metaprior.methods._method import AbstractMethod, AbstractSurrogate, OnProgress
 
 

@@ -22,9 +22,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from metaprior._precision import float64
 from metaprior.data import Run, Tasks, blank_standardiser, fit_standardiser
+from metaprior.gp import float64
+from metaprior.methods._averaged_gp import AveragedGPSurrogate
 from metaprior.methods._evidence import scores, spread_out
+from metaprior.methods._fixed_gp import run_mean_and_std
 from metaprior.methods._fpacoh_map import FPacohMap
 from metaprior.methods._method import (
     AbstractMethod,
@@ -33,8 +35,6 @@ from metaprior.methods._method import (
     Moments,
     OnProgress,
 )
-from metaprior.methods._plain_gp import PlainGPSurrogate
-from metaprior.methods._vanilla_gp import run_mean_and_std
 
 # Differences below this fraction of the run's standard deviation say nothing about a prior: how
 # sharply it foresees points next to others is a matter of its noise, not of what it was taught.
@@ -158,16 +158,16 @@ class GuardedSurrogate(AbstractSurrogate):
         return jnp.mean(jax.lax.map(in_order, jnp.array([1.0, -1.0])))
 
     @property
-    def plain(self) -> PlainGPSurrogate:
+    def plain(self) -> AveragedGPSurrogate:
         """The Gaussian process without a past."""
-        return PlainGPSurrogate(self.y_mean, self.y_std)
+        return AveragedGPSurrogate(self.y_mean, self.y_std)
 
 
 class TrustedSurrogate(AbstractSurrogate):
     """A learned surrogate at a given trust in it."""
 
     learned: AbstractSurrogate
-    plain: PlainGPSurrogate
+    plain: AveragedGPSurrogate
     trust: Float[Array, ""]
     caution: Caution = eqx.field(static=True)
 

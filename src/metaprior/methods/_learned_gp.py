@@ -13,8 +13,7 @@ from jaxtyping import PRNGKeyArray
 
 from metaprior.data import Standardiser, Tasks
 from metaprior.gp import ConstantMean, GaussianProcess, Spread, SquaredExponential
-from metaprior.meta import MetaData
-from metaprior.meta._likelihood import LikelihoodObjective, log_likelihoods
+from metaprior.meta import LikelihoodObjective, MetaData, log_likelihoods
 from metaprior.methods._gp_surrogate import GPSurrogate
 from metaprior.methods._gradient import AbstractGradientMethod
 

@@ -13,8 +13,7 @@ from jaxtyping import PRNGKeyArray
 
 from metaprior.data import Standardiser, Tasks
 from metaprior.gp import GaussianProcess, Spread
-from metaprior.meta import MetaData
-from metaprior.meta._likelihood import PacohObjective
+from metaprior.meta import MetaData, PacohObjective
 from metaprior.methods._gp_surrogate import GPSurrogate
 from metaprior.methods._gradient import AbstractGradientMethod
 from metaprior.methods._neural_gp import neural_gp

@@ -23,13 +23,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
 
-from metaprior._precision import float64
 from metaprior.data import Run, Tasks, canonical_order, fit_standardiser, padded_length
-from metaprior.gp import ConditionedProcess, condition
+from metaprior.gp import ConditionedProcess, condition, float64
 from metaprior.methods._fitted_gp import fit_process
+from metaprior.methods._fixed_gp import run_mean_and_std
 from metaprior.methods._method import AbstractMethod, AbstractSurrogate, OnProgress
 from metaprior.methods._rank_weights import past_losses, rank_weights, target_losses
-from metaprior.methods._vanilla_gp import run_mean_and_std
 from metaprior.methods._weighted_sum import BATCH, WeightedSumPosterior
 
 # What a fair random search should cover; the rest of the method is fitted to the runs.

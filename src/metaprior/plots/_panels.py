@@ -11,6 +11,8 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
+# Okabe and Ito's colours, which people with any colour vision can tell apart.
+PALETTE = ("#0072B2", "#D55E00", "#767676")
 Colours = Mapping[str, str]
 
 INK = "#222222"

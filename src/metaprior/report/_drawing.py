@@ -10,8 +10,7 @@ from collections.abc import Callable
 from io import StringIO
 from typing import Any
 
-from metaprior.plots._demo import PALETTE
-from metaprior.plots._panels import FAINT, INK
+from metaprior.plots import FAINT, INK, PALETTE
 from metaprior.report._html import Html, escaped
 
 LEARNED, VANILLA, RECORDED = PALETTE

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from jaxtyping import Float
 
-from metaprior.data._points import shortened
+from metaprior.words import shortened
 
 NOT_MEASURED = (
     "This prior was learned with a fixed method and nothing was held out: how well it does on new "

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from metaprior.plots._panels import FAINT
+from metaprior.plots import FAINT
 from metaprior.report._drawing import LEARNED, RECORDED, VANILLA, drawn
 from metaprior.report._findings import HeldOut, Predictions, Replay
 from metaprior.report._html import Html
-from metaprior.report._words import number, value
+from metaprior.words import number, value
 
 # Square, so that the diagonal is one.
 COVERAGE_HEIGHT = 300

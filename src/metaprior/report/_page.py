@@ -2,7 +2,7 @@
 
 from importlib.resources import files
 
-from metaprior._prior import Prior
+from metaprior.belief import Prior
 from metaprior.report import _sections as sections
 from metaprior.report._findings import Findings, HeldOut, Replay, read_findings
 from metaprior.report._held_out import Figure, held_out_figures, replay_figure
@@ -18,8 +18,8 @@ from metaprior.report._slices import (
     middle_of,
     slices_through,
 )
-from metaprior.report._words import counted, cut
-from metaprior.store._card import limits, method_name, settings_in_words
+from metaprior.store import limits, method_name, settings_in_words
+from metaprior.words import counted, cut
 
 MODELS = (("learned", "learned prior"), ("vanilla", "vanilla GP, fitted to the points seen"))
 BAND = (("mean", "mean"), ("band", "95 % band of an observation"))

@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from metaprior._prior import Prior
+from metaprior.belief import Prior
 from metaprior.data import Real, direction_sign
-from metaprior.plots._panels import FAINT, INK
+from metaprior.plots import FAINT, INK
 from metaprior.report._drawing import PAPER, drawn
 from metaprior.report._findings import Example
 from metaprior.report._held_out import Figure
 from metaprior.report._slices import Slice, draw_slice, limits_of, places_of, slices_through
-from metaprior.report._words import counted, cut, value
+from metaprior.words import counted, cut, value
 
 # The first few points of a run are given, if it has that many and others to compare with.
 MOST_GIVEN = 5

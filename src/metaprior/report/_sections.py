@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from metaprior._prior import Prior
-from metaprior.data import Categorical
-from metaprior.data._dimensions import Dimension
+from metaprior.belief import Prior
+from metaprior.data import Categorical, Dimension
 from metaprior.report._findings import Findings, HeldOut, PastTask, Predictions, Replay
 from metaprior.report._held_out import Figure
 from metaprior.report._html import Html, element, joined, name, paragraph, table
-from metaprior.report._words import MISSING, counted, cut, cut_inside, fixed, number, value
+from metaprior.words import MISSING, counted, cut, cut_inside, fixed, number, value
 
 MOST_TASKS = 50
 MOST_DIMENSIONS = 60

@@ -7,13 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from metaprior._prior import Posterior
-from metaprior.data import Categorical, Integer, Space
-from metaprior.data._dimensions import Dimension
-from metaprior.plots._panels import HALF_WIDTH_95, INK, Belief, draw_belief
+from metaprior.belief import Posterior
+from metaprior.data import Categorical, Dimension, Integer, Space
+from metaprior.plots import HALF_WIDTH_95, INK, Belief, draw_belief
 from metaprior.report._drawing import LEARNED, drawn
 from metaprior.report._html import Html
-from metaprior.report._words import cut, number, power_of_ten, value
+from metaprior.words import cut, number, power_of_ten, value
 
 GRID = 49
 # So many values or choices are drawn one by one, with bars, and have a label each.

@@ -1,11 +1,10 @@
 """Writing a report: one file, all or nothing, and never over somebody's work."""
 
 import importlib.util
-import os
-import tempfile
 from pathlib import Path
 
-from metaprior._prior import Prior
+from metaprior.belief import Prior
+from metaprior.files import replace_file
 
 GENERATOR = "metaprior"
 _MARK = f'<meta name="generator" content="{GENERATOR}'
@@ -29,15 +28,7 @@ def write_report(prior: Prior, path: str | Path) -> Path:
 
     text = page(prior, f"{GENERATOR} {__version__}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, unfinished = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(unfinished, 0o644)
-        os.replace(unfinished, path)
-    except BaseException:
-        os.unlink(unfinished)
-        raise
+    replace_file(path, text.encode())
     return path
 
 

@@ -4,11 +4,10 @@ import dataclasses
 import re
 from typing import Any
 
-from metaprior._prior import Prior
-from metaprior.methods import AbstractMethod
-from metaprior.report._findings import Findings, read_findings
-from metaprior.report._words import MISSING, fixed
-from metaprior.store._settings import settings_of
+from metaprior.belief import Prior
+from metaprior.methods import AbstractMethod, settings_of
+from metaprior.report import Findings, read_findings
+from metaprior.words import MISSING, fixed
 
 
 def model_card(prior: Prior) -> str:

@@ -6,9 +6,6 @@ the files is ever executed: the description names a known method, which rebuilds
 """
 
 import json
-import os
-import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +16,12 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
-from metaprior._precision import float64
-from metaprior._prior import Prior
+from metaprior.belief import Prior
 from metaprior.data import Space, direction_sign
+from metaprior.files import replace_folder
+from metaprior.gp import float64
+from metaprior.methods import method_of, settings_of
 from metaprior.store._card import model_card
-from metaprior.store._settings import method_of, settings_of
 
 FORMAT = "metaprior-prior"
 FORMAT_VERSION = 1
@@ -48,28 +46,14 @@ def save_prior(prior: Prior, folder: str | Path) -> Path:
             f"Cannot save a prior to {folder}: it holds files that are not a prior's; name an "
             "empty or a new folder."
         )
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    # Everything is written beside the target and moved there at the end, so that a full disk or
-    # an interruption leaves what was there before.
-    staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
-        (staging / ARRAYS).write_bytes(save_tensors(_arrays(prior)))
-        (staging / DESCRIPTION).write_text(json.dumps(_description(prior), indent=2) + "\n")
-        (staging / CARD).write_text(model_card(prior), encoding="utf-8")
-        staging.chmod(0o755)
-        if folder.is_dir():
-            replaced = staging.with_name(staging.name + "-replaced")
-            os.replace(folder, replaced)
-            try:
-                os.replace(staging, folder)
-            except OSError:
-                os.replace(replaced, folder)
-                raise
-            shutil.rmtree(replaced)
-        else:
-            os.replace(staging, folder)
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
+    replace_folder(
+        folder,
+        {
+            ARRAYS: save_tensors(_arrays(prior)),
+            DESCRIPTION: (json.dumps(_description(prior), indent=2) + "\n").encode(),
+            CARD: model_card(prior).encode(),
+        },
+    )
     return folder
 
 

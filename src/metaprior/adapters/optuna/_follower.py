@@ -12,8 +12,8 @@ from optuna.distributions import BaseDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from metaprior._prior import Prior
 from metaprior.adapters.optuna._window import in_space, is_varied, study_window, whole_window
+from metaprior.belief import Prior
 from metaprior.bo import Optimizer, Window, constrained_improvement
 from metaprior.data import direction_sign
 

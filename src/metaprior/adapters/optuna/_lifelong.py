@@ -39,7 +39,7 @@ from metaprior.adapters.optuna._shelf import ArtifactShelf, FolderShelf
 from metaprior.adapters.optuna._storage import reading, reason_of
 from metaprior.data import Space
 from metaprior.learning import budget_named
-from metaprior.lifelong import Version, plain_prior
+from metaprior.lifelong import Version, untrained_prior
 
 # The attribute of a study that says which version its workers use; 0 is none.
 VERSION = "metaprior:version"
@@ -271,7 +271,7 @@ class LifelongSampler(BaseSampler):
             seed = self._settings.seed
             if space is not None:
                 direction = study.direction.name.lower()
-                plain = MetaPriorSampler(plain_prior(space, direction), seed=seed)
+                plain = MetaPriorSampler(untrained_prior(space, direction), seed=seed)
             elif plain is None:
                 plain = DrawnByTrial(seed)
             self._plain[study.study_name] = plain

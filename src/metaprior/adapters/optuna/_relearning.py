@@ -8,14 +8,13 @@ from optuna.storages import BaseStorage, JournalStorage, get_storage
 from optuna.storages.journal import JournalFileBackend
 from optuna.study import Study
 
-from metaprior._prior import Prior
 from metaprior.adapters.optuna._history import OUR_STUDIES, History, NothingUsable, read_history
 from metaprior.adapters.optuna._ledger import Entry, StorageLedger
 from metaprior.adapters.optuna._shelf import AbstractShelf
 from metaprior.adapters.optuna._storage import JOURNAL
+from metaprior.belief import Prior
 from metaprior.data import Space
-from metaprior.lifelong import Version
-from metaprior.lifelong._versions import FEWEST_RUNS, learn_version
+from metaprior.lifelong import FEWEST_RUNS, Version, learn_version
 
 # Attributes of a study: the sequence it belongs to, when it began, and that it is over.
 MEMBER, BEGUN, FINISHED = "metaprior", "metaprior:begun", "metaprior:finished"

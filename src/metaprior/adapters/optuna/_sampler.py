@@ -13,11 +13,11 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from metaprior._prior import Prior
 from metaprior.adapters.optuna._drawn import DrawnByTrial
 from metaprior.adapters.optuna._follower import Follower
 from metaprior.adapters.optuna._shelf import pack, unpack
 from metaprior.adapters.optuna._window import as_asked, shared_range
+from metaprior.belief import Prior
 from metaprior.data import Space
 from metaprior.store import load
 

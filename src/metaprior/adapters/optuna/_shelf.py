@@ -10,9 +10,8 @@ from urllib.parse import quote
 from optuna.artifacts import download_artifact, upload_artifact
 from optuna.trial import Trial
 
-from metaprior._prior import Prior
-from metaprior.store import PriorFileError, load
-from metaprior.store._format import ARRAYS, CARD, DESCRIPTION
+from metaprior.belief import Prior
+from metaprior.store import ARRAYS, CARD, DESCRIPTION, PriorFileError, load
 
 FOLDER, ARTIFACT = "folder", "artifact"
 

@@ -1,0 +1,26 @@
+"""Experiments: from a specification to records."""
+
+from metaprior.lab.studies._calibration import run_calibration as run_calibration
+from metaprior.lab.studies._configurations import read_configuration as read_configuration
+from metaprior.lab.studies._engine import Report as Report
+from metaprior.lab.studies._engine import Standing as Standing
+from metaprior.lab.studies._engine import run_jobs as run_jobs
+from metaprior.lab.studies._jobs import Job as Job
+from metaprior.lab.studies._lifelong import run_lifelong as run_lifelong
+from metaprior.lab.studies._offline import Predictions as Predictions
+from metaprior.lab.studies._offline import Race as Race
+from metaprior.lab.studies._offline import collect_histories as collect_histories
+from metaprior.lab.studies._offline import predict_uniform as predict_uniform
+from metaprior.lab.studies._offline import race as race
+from metaprior.lab.studies._offline import values_at_predicted_best as values_at_predicted_best
+from metaprior.lab.studies._offline_study import run_offline as run_offline
+from metaprior.lab.studies._plan import plan as plan
+from metaprior.lab.studies._records import RecordWarning as RecordWarning
+from metaprior.lab.studies._records import read_records as read_records
+from metaprior.lab.studies._records import read_study as read_study
+from metaprior.lab.studies._records import start_study as start_study
+from metaprior.lab.studies._search import run_search as run_search
+from metaprior.lab.studies._search import write_configurations as write_configurations
+from metaprior.lab.studies._specification import specification_of as specification_of
+from metaprior.lab.studies._summary import summary as summary
+from metaprior.lab.studies._supervised import run_supervised as run_supervised

@@ -1,0 +1,77 @@
+"""Methods by name: the one place where a name in a file or on a command line becomes a class.
+
+The library's own methods are imported on first use. Other packages add theirs with `register`, or
+by an entry point of the group `metaprior.methods`, which is how a prior learned by such a method
+is loaded in a process that has not imported it. A file never names a module to import.
+"""
+
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import TypeVar
+
+from metaprior.methods._method import AbstractMethod
+
+ENTRY_POINTS = "metaprior.methods"
+
+OWN_METHODS = {
+    "ABLR": "_ablr",
+    "AveragedGP": "_averaged_gp",
+    "Ensemble": "_ensemble",
+    "FPacohBNN": "_fpacoh_bnn",
+    "FPacohMap": "_fpacoh_map",
+    "FPacohVI": "_fpacoh_vi",
+    "FittedGP": "_fitted_gp",
+    "FixedGP": "_fixed_gp",
+    "Guarded": "_guarded",
+    "LearnedGP": "_learned_gp",
+    "NeuralProcess": "_neural_process",
+    "PacohMap": "_pacoh_map",
+    "RankWeightedGP": "_rank_weighted_gp",
+    "SelfStandardisedGP": "_fixed_gp",
+}
+
+_registered: dict[str, type[AbstractMethod]] = {}
+
+Method = TypeVar("Method", bound=type[AbstractMethod])
+
+
+def register(method: Method) -> Method:
+    """Make priors learned by `method`, a class of your own, loadable; usable as a decorator.
+
+    Its class name is what files call it, so it must not be that of another method.
+    """
+    name = method.__name__
+    known = _registered.get(name)
+    # A module that is reloaded defines its classes anew: the newest counts.
+    is_other = known is not None and known.__module__ != method.__module__
+    if name in OWN_METHODS or is_other:
+        raise ValueError(
+            f"There is already a method called {name!r}; rename the class, by which files name it."
+        )
+    _registered[name] = method
+    return method
+
+
+def own_method(name: str) -> type[AbstractMethod]:
+    """The library's own method of that name."""
+    return getattr(import_module(f"metaprior.methods.{OWN_METHODS[name]}"), name)
+
+
+def method_class(name: str) -> type[AbstractMethod]:
+    """The method that files call `name`."""
+    if name in OWN_METHODS:
+        return own_method(name)
+    if name not in _registered:
+        for entry_point in entry_points(group=ENTRY_POINTS, name=name):
+            register(entry_point.load())
+    if name not in _registered:
+        raise ValueError(
+            f"there is no method called {name!r} here; if it is one of your own, import the module "
+            "that calls `metaprior.methods.register` on it first"
+        )
+    return _registered[name]
+
+
+def known_methods() -> dict[str, type[AbstractMethod]]:
+    """The library's own methods, under the names by which files refer to them."""
+    return {name: own_method(name) for name in OWN_METHODS}

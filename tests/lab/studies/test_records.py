@@ -1,0 +1,383 @@
+"""Jobs and their names, and the files of a study: whole or not at all, and in one order."""
+
+import hashlib
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metaprior.lab.studies._jobs import Job, canonical_json
+from metaprior.lab.studies._records import (
+    RecordWarning,
+    finished_jobs,
+    read_records,
+    read_study,
+    start_study,
+    write_record,
+)
+
+KIND = "tests.lab.studies.engine_jobs:measure"
+
+LEAVES = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=5)
+)
+VALUES = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=8,
+)
+SPECIFICATIONS = st.dictionaries(st.text(max_size=4), VALUES, max_size=4)
+
+
+def reversed_keys(value: Any) -> Any:
+    """The same value, with every dict filled in the opposite order."""
+    if isinstance(value, dict):
+        return {key: reversed_keys(value[key]) for key in reversed(value)}
+    return [reversed_keys(item) for item in value] if isinstance(value, list) else value
+
+
+def exactly(value):
+    """`value` in a form where 1, 1.0 and True differ, as do 0.0 and -0.0."""
+    if isinstance(value, dict):
+        return {key: exactly(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [exactly(item) for item in value]
+    return type(value), value.hex() if isinstance(value, float) else value
+
+
+@given(SPECIFICATIONS)
+def test_canonical_json_holds_every_value_exactly(specification):
+    text = canonical_json(specification)
+    assert text.isascii()
+    assert exactly(json.loads(text)) == exactly(specification)
+
+
+@given(SPECIFICATIONS)
+def test_order_of_keys_does_not_matter(specification):
+    job, other = Job(KIND, specification), Job(KIND, reversed_keys(specification))
+    assert job.name == other.name
+    assert job == other
+    assert len({job, other}) == 1
+
+
+@given(SPECIFICATIONS, SPECIFICATIONS)
+def test_names_tell_specifications_apart(one, other):
+    same = exactly(one) == exactly(other)
+    assert (Job(KIND, one).name == Job(KIND, other).name) == same
+
+
+@pytest.mark.parametrize(("one", "other"), [(1, 1.0), (1, True), (0.0, -0.0), (None, "null")])
+def test_values_that_python_takes_for_equal_are_different_jobs(one, other):
+    assert Job(KIND, {"a": one}) != Job(KIND, {"a": other})
+
+
+def test_name_is_the_hash_of_text_written_by_hand():
+    text = (
+        '{"format":1,"kind":"tests.lab.studies.engine_jobs:measure",'
+        '"specification":{"a":[0.1,null],"b":true}}'
+    )
+    expected = hashlib.sha256(text.encode()).hexdigest()[:16]
+    assert Job(KIND, {"b": True, "a": (0.1, None)}).name == expected
+    assert (
+        Job("tests.lab.studies.engine_jobs:refuse", {"b": True, "a": (0.1, None)}).name != expected
+    )
+
+
+def test_a_job_keeps_its_specification_whatever_happens_to_the_original():
+    sizes = [1, 2]
+    job = Job(KIND, {"sizes": sizes})
+    sizes.append(3)
+    assert job.specification == {"sizes": [1, 2]}
+    assert job.name == Job(KIND, {"sizes": [1, 2]}).name
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, np.float64("nan")])
+def test_numbers_that_are_none_are_refused_by_place(value):
+    with pytest.raises(
+        ValueError, match=r"^specification\.method\.sizes\[1\] is -?(nan|inf), .*JSON cannot hold"
+    ):
+        Job(KIND, {"method": {"sizes": [1.0, value]}})
+
+
+@pytest.mark.parametrize("value", [np.zeros(2), np.int64(1), {1, 2}, b"x", 1j])
+def test_values_that_json_cannot_hold_are_refused_by_place(value):
+    with pytest.raises(
+        TypeError, match=rf"^specification\.a\.b is of type {type(value).__name__}, .*JSON"
+    ):
+        Job(KIND, {"a": {"b": value}})
+
+
+def test_keys_that_are_not_strings_are_refused():
+    with pytest.raises(TypeError, match="^specification.a has the key 1 of type int"):
+        Job(KIND, {"a": {1: "x"}})
+
+
+@pytest.mark.parametrize("kind", ["", "module", "module:", ":f", "a b:f", "a:f.g", "a:b:c", "1a:f"])
+def test_a_kind_is_a_module_and_a_function(kind):
+    with pytest.raises(ValueError, match="'module:function', got"):
+        Job(kind, {})
+
+
+@pytest.mark.parametrize(
+    "kind", ["no_such_module:f", "tests.lab.studies.engine_jobs:no_such_function"]
+)
+def test_a_kind_that_is_not_there_is_named(kind):
+    with pytest.raises(ValueError, match=f"There is no {kind} to run here"):
+        Job(kind, {}).run()
+
+
+def some_jobs():
+    """Jobs whose natural order is neither that of their names nor that of their text."""
+    return [
+        Job(KIND, {"environment": environment, "method": {"name": "A", "kappa": kappa}, "seed": s})
+        for environment in ("Branin", "Mixture")
+        for kappa in (0.5, 1e-3)
+        for s in (10, 2)
+    ]
+
+
+def columns_of(job, rows=4):
+    rng = np.random.default_rng(int(job.name, 16))
+    return {
+        "step": np.arange(rows),
+        "regret": rng.normal(size=rows),
+        "task": np.array(["t"] * rows),
+    }
+
+
+def test_records_come_back_in_one_order_with_their_specification(tmp_path):
+    jobs = some_jobs()
+    for job in jobs:
+        write_record(tmp_path / "a", job, columns_of(job))
+    for job in reversed(jobs):
+        write_record(tmp_path / "b", job, columns_of(job))
+    frame = read_records(tmp_path / "a")
+    pd.testing.assert_frame_equal(frame, read_records(tmp_path / "b"), check_exact=True)
+    assert list(frame.columns) == [
+        "job",
+        "environment",
+        "method.kappa",
+        "method.name",
+        "seed",
+        "step",
+        "regret",
+        "task",
+    ]
+    rows = frame[["environment", "method.kappa", "seed", "step"]].to_numpy().tolist()
+    assert rows == sorted(rows)  # seed 2 before seed 10
+    for job in jobs:
+        mine = frame[frame["job"] == job.name]
+        np.testing.assert_array_equal(mine["regret"], columns_of(job)["regret"])
+        assert set(mine["seed"]) == {job.specification["seed"]}
+        assert set(mine["method.kappa"]) == {job.specification["method"]["kappa"]}
+
+
+def test_files_are_byte_for_byte_the_same(tmp_path):
+    job = some_jobs()[0]
+    one = write_record(tmp_path / "a", job, columns_of(job))
+    other = write_record(tmp_path / "b", job, columns_of(job))
+    assert one.read_bytes() == other.read_bytes()
+    assert json.loads(pq.read_schema(one).metadata[b"metaprior.job"]) == {
+        "format": 1,
+        "kind": KIND,
+        "specification": job.specification,
+    }
+    assert [path.name for path in one.parent.iterdir()] == [one.name]
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.lists(st.floats(width=64), max_size=6),
+    st.lists(st.text(max_size=4), min_size=6, max_size=6),
+)
+def test_every_value_comes_back(tmp_path_factory, values, words):
+    folder = tmp_path_factory.mktemp("values")
+    job = Job(KIND, {"seed": 0})
+    words = words[: len(values)]
+    write_record(folder, job, {"v": np.array(values, float), "w": np.array(words, object)})
+    frame = read_records(folder)
+    np.testing.assert_array_equal(frame["v"].to_numpy(float), np.array(values, float))
+    assert frame["w"].tolist() == words
+    shutil.rmtree(folder)
+
+
+def test_specifications_may_differ_in_their_keys_and_types(tmp_path):
+    jobs = [
+        Job(KIND, {"width": 32, "sizes": [1, 2]}),
+        Job(KIND, {"width": "auto", "rate": None}),
+        Job(KIND, {"width": {"first": 8}}),
+    ]
+    for rows, job in enumerate(jobs):
+        write_record(tmp_path, job, {"x": np.arange(rows)})
+    frame = read_records(tmp_path)
+    assert len(frame) == 0 + 1 + 2
+    assert frame["x"].tolist() in ([0, 0, 1], [0, 1, 0])
+    assert frame.loc[frame["job"] == jobs[1].name, "width"].tolist() == ["auto"]
+    assert frame.loc[frame["job"] == jobs[2].name, "width.first"].tolist() == [8, 8]
+
+
+def test_only_the_records_of_given_jobs(tmp_path):
+    jobs = some_jobs()
+    for job in jobs:
+        write_record(tmp_path, job, columns_of(job))
+    assert set(read_records(tmp_path, jobs=jobs[:2])["job"]) == {job.name for job in jobs[:2]}
+
+
+@pytest.mark.parametrize(
+    ("specification", "message"),
+    [
+        ({"seed": 1}, r"returned the columns \['seed'\]"),
+        ({"job": 1}, "has the entry 'job'"),
+        ({"a": {"b": 1}, "a.b": 2}, r"two entries for the columns \['a.b'\]"),
+    ],
+)
+def test_columns_of_one_name_are_refused(tmp_path, specification, message):
+    with pytest.raises(ValueError, match=message):
+        write_record(tmp_path, Job(KIND, specification), {"seed": np.zeros(2)})
+    assert not list(tmp_path.rglob("*.parquet"))
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory):
+    """A record of one job, whose file is then damaged in copies."""
+    job = Job(KIND, {"seed": 1})
+    return job, write_record(tmp_path_factory.mktemp("record"), job, columns_of(job, rows=200))
+
+
+def assert_refused(folder, job, content):
+    """Put `content` in place of the record of `job`; it must be named, and not taken for one."""
+    path = folder / "jobs" / f"{job.name}.parquet"
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(content)
+    with pytest.warns(RecordWarning, match=f"{path} is not the record .* unfinished") as told:
+        assert finished_jobs(folder, [job]) == set()
+    assert len(told) == 1
+    assert "\n" not in str(told[0].message)
+
+
+@settings(max_examples=30, deadline=None)
+@given(part=st.floats(0, 1, exclude_max=True))
+def test_truncated_files_are_refused(tmp_path_factory, record, part):
+    job, path = record
+    whole = path.read_bytes()
+    assert_refused(tmp_path_factory.getbasetemp(), job, whole[: int(part * len(whole))])
+
+
+@settings(max_examples=30, deadline=None)
+@given(part=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
+def test_a_flipped_bit_in_the_data_is_found(tmp_path_factory, record, part, bit):
+    job, path = record
+    content = bytearray(path.read_bytes())
+    regret = pq.ParquetFile(path).metadata.row_group(0).column(1)
+    assert regret.path_in_schema == "regret"
+    # The last hundred bytes of a column of 200 doubles are data, whatever precedes them.
+    end = regret.dictionary_page_offset + regret.total_compressed_size
+    content[end - 1 - int(part * 100)] ^= 1 << bit
+    assert_refused(tmp_path_factory.getbasetemp(), job, bytes(content))
+
+
+def test_foreign_files_are_refused(tmp_path, record):
+    job, path = record
+    pq.write_table(pa.table({"x": [1, 2]}), tmp_path / "foreign.parquet")
+    assert_refused(tmp_path, job, (tmp_path / "foreign.parquet").read_bytes())
+    assert_refused(tmp_path, Job(KIND, {"seed": 2}), path.read_bytes())  # of another job
+    text = job.text.replace('"format":1', '"format":2')
+    later = pa.table({"x": [1, 2]}, metadata={b"metaprior.job": text.encode()})
+    pq.write_table(later, tmp_path / "later.parquet")
+    assert_refused(tmp_path, job, (tmp_path / "later.parquet").read_bytes())
+    assert_refused(tmp_path, job, b"")
+
+
+def test_reading_leaves_out_what_is_damaged_and_says_so(tmp_path):
+    jobs = some_jobs()[:3]
+    paths = [write_record(tmp_path, job, columns_of(job)) for job in jobs]
+    paths[1].write_bytes(paths[1].read_bytes()[:-20])
+    with pytest.warns(RecordWarning, match=paths[1].name):
+        frame = read_records(tmp_path)
+    assert set(frame["job"]) == {jobs[0].name, jobs[2].name}
+
+
+def test_nothing_finished_is_said(tmp_path):
+    with pytest.raises(ValueError, match="No job of a study has finished in .*run the study"):
+        read_records(tmp_path)
+
+
+def test_a_file_that_cannot_be_completed_leaves_the_earlier_one(tmp_path, monkeypatch):
+    job = some_jobs()[0]
+    path = write_record(tmp_path, job, columns_of(job))
+    before = path.read_bytes()
+
+    def full_disk(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        write_record(tmp_path, job, columns_of(job, rows=9))
+    assert path.read_bytes() == before
+    assert len(read_records(tmp_path)) == 4
+
+
+def test_a_study_may_be_started_again_but_not_another_one(tmp_path):
+    start_study(tmp_path / "s", {"environments": ["Branin"], "seeds": 5})
+    start_study(tmp_path / "s", {"seeds": 5, "environments": ("Branin",)})
+    assert read_study(tmp_path / "s") == {"environments": ["Branin"], "seeds": 5}
+    message = "holds another study .its `seeds` is 5, yours is 25.; name another folder"
+    with pytest.raises(ValueError, match=message):
+        start_study(tmp_path / "s", {"environments": ["Branin"], "seeds": 25})
+    with pytest.raises(ValueError, match="its `steps` is absent, yours is 3"):
+        start_study(tmp_path / "s", {"environments": ["Branin"], "seeds": 5, "steps": 3})
+    assert read_study(tmp_path / "s")["seeds"] == 5
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "not valid JSON"),
+        ("[1]", "not written by a study"),
+        ('{"format": "x"}', "not written by a study"),
+        ('{"format": "metaprior-study", "format_version": 99}', "format version 99"),
+    ],
+)
+def test_a_foreign_study_file_is_named(tmp_path, content, message):
+    (tmp_path / "study.json").write_text(content)
+    with pytest.raises(ValueError, match=message):
+        start_study(tmp_path, {"seeds": 5})
+    assert (tmp_path / "study.json").read_text() == content
+
+
+def test_no_study_is_said(tmp_path):
+    with pytest.raises(ValueError, match="There is no study in"):
+        read_study(tmp_path)
+
+
+@pytest.mark.parametrize("module", ["pyarrow", "pandas"])
+def test_a_missing_extra_is_one_sentence(tmp_path, monkeypatch, module):
+    job = Job(KIND, {"seed": 1})
+    write_record(tmp_path, job, columns_of(job))
+    monkeypatch.setitem(sys.modules, module, None)  # what Python takes for not installed
+    with pytest.raises(ValueError, match=rf"need {module}, .*pip install 'metaprior\[study\]'"):
+        read_records(tmp_path)
+
+
+def test_the_engine_is_imported_without_the_extra():
+    code = (
+        "import sys; import metaprior.lab.studies._engine; "
+        "print({'pandas', 'pyarrow', 'distributed', 'dask'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
