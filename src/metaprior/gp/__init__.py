@@ -18,11 +18,17 @@ from metaprior.gp._gaussian import mask_covariance as mask_covariance
 from metaprior.gp._gaussian import reference as reference
 from metaprior.gp._gaussian import sample as sample
 from metaprior.gp._kernels import AbstractKernel as AbstractKernel
+from metaprior.gp._kernels import Constant as Constant
 from metaprior.gp._kernels import FeatureKernel as FeatureKernel
+from metaprior.gp._kernels import Linear as Linear
 from metaprior.gp._kernels import Matern as Matern
 from metaprior.gp._kernels import Periodic as Periodic
+from metaprior.gp._kernels import ProductKernel as ProductKernel
+from metaprior.gp._kernels import RationalQuadratic as RationalQuadratic
 from metaprior.gp._kernels import ScaledKernel as ScaledKernel
 from metaprior.gp._kernels import SquaredExponential as SquaredExponential
+from metaprior.gp._kernels import StretchedKernel as StretchedKernel
+from metaprior.gp._kernels import SumKernel as SumKernel
 from metaprior.gp._linalg import JITTER as JITTER
 from metaprior.gp._linalg import cholesky as cholesky
 from metaprior.gp._linalg import invert_factor as invert_factor

@@ -38,11 +38,11 @@ class EffectsKernel(AbstractKernel):
 
     def embed(self, x):
         warped = self.warp(x)
-        return jnp.append(self.base.embed(warped), self.mean(warped))
+        return self.base.embed(warped), self.mean(warped)
 
     def between(self, a, b):
-        effects = self.offset_variance + self.amplitude_variance * a[-1] * b[-1]
-        return self.base.between(a[:-1], b[:-1]) + effects
+        effects = self.offset_variance + self.amplitude_variance * a[1] * b[1]
+        return self.base.between(a[0], b[0]) + effects
 
 
 class EffectsProcess(AbstractObservedProcess):

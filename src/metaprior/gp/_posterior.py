@@ -13,6 +13,7 @@ from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from metaprior.gp._gaussian import LOG_2_PI, Gaussian, mask_covariance
+from metaprior.gp._kernels import Embedded
 from metaprior.gp._linalg import cholesky, invert_factor, log_determinant
 from metaprior.gp._process import AbstractObservedProcess
 
@@ -25,7 +26,7 @@ class ConditionedProcess(eqx.Module):
     """The posterior of a Gaussian process, ready to be evaluated at many single points."""
 
     process: AbstractObservedProcess
-    embedded: Float[Array, "n e"]
+    embedded: Embedded
     mask: Bool[Array, " n"]
     inverse_factor: Float[Array, "n n"]
     whitened: Float[Array, " n"]
@@ -61,7 +62,7 @@ class ConditionedProcess(eqx.Module):
         embedded = jax.vmap(self.process.kernel.embed)(anchors)
         return SampledPath(self, embedded, jax.vmap(self._shadow)(embedded), weights)
 
-    def _shadow(self, embedded: Float[Array, " e"]) -> Float[Array, " n"]:
+    def _shadow(self, embedded: Embedded) -> Float[Array, " n"]:
         r"""$L^{-1} k(X, x)$: what the data already say of the value at one point."""
         kernel = self.process.kernel
         covariance = jax.vmap(lambda seen: kernel.between(seen, embedded))(self.embedded)
@@ -72,7 +73,7 @@ class SampledPath(eqx.Module):
     """One smooth function drawn from a posterior, evaluated at single points."""
 
     posterior: ConditionedProcess
-    anchors: Float[Array, "m e"]
+    anchors: Embedded
     shadows: Float[Array, "m n"]
     weights: Float[Array, " m"]
 
