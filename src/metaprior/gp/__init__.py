@@ -17,6 +17,10 @@ from metaprior.gp._gaussian import log_density as log_density
 from metaprior.gp._gaussian import mask_covariance as mask_covariance
 from metaprior.gp._gaussian import reference as reference
 from metaprior.gp._gaussian import sample as sample
+from metaprior.gp._kernel_settings import as_arrays as as_arrays
+from metaprior.gp._kernel_settings import kernel_of as kernel_of
+from metaprior.gp._kernel_settings import kernel_settings as kernel_settings
+from metaprior.gp._kernel_settings import register_kernel as register_kernel
 from metaprior.gp._kernels import AbstractKernel as AbstractKernel
 from metaprior.gp._kernels import Constant as Constant
 from metaprior.gp._kernels import FeatureKernel as FeatureKernel

@@ -10,11 +10,12 @@ from typing import TypeAlias
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 Number: TypeAlias = Float[Array, ""] | float
 # One number, or one per dimension (ARD).
-Numbers: TypeAlias = Float[Array, " d"] | Number
+Numbers: TypeAlias = Float[Array, " d"] | Float[np.ndarray, " d"] | Number
 # An embedded point: an array, or the embeddings of the parts of a composed kernel.
 Embedded: TypeAlias = PyTree[Float[Array, "..."]]
 

@@ -49,6 +49,13 @@ class ConditionedProcess(eqx.Module):
         mean = jax.vmap(self.process.mean)(x) + shadow @ self.whitened
         return Gaussian(mean, kernel.matrix(x) - shadow @ shadow.T)
 
+    def covariance(self, x: Float[Array, "m d"]) -> Float[Array, "m m"]:
+        """Joint covariance of the function values at `x`, without noise; its diagonal is the
+        variance at each point."""
+        covariance = self.joint(x).covariance
+        # Rounding can leave a tiny negative number where the data determine f.
+        return covariance + jnp.diag(jnp.maximum(VARIANCE_FLOOR - jnp.diagonal(covariance), 0.0))
+
     def path(self, anchors: Float[Array, "m d"], *, key: PRNGKeyArray) -> "SampledPath":
         r"""A function drawn from the posterior at the anchors and interpolated between them.
 

@@ -5,17 +5,33 @@ Points are single points of the unit cube; `y` is in the units of the runs and m
 
 import abc
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import Field, dataclass, field
+from typing import NamedTuple, TypeVar
 
 import equinox as eqx
 import jax.numpy as jnp
+from jax.scipy import stats
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from metaprior.data import Run, Tasks
 from metaprior.meta import Progress
 
 OnProgress = Callable[[Progress], None]
+
+Setting = TypeVar("Setting", bool, float)
+
+
+def traced(default: Setting) -> Setting:
+    """A field of a method that may differ between configurations trained at once.
+
+    It holds a number or a switch; inside compiled code it is an array.
+    """
+    return field(default=default, metadata={"traced": True})
+
+
+def is_traced(setting: Field) -> bool:
+    """Whether `traced` made the field."""
+    return setting.metadata.get("traced", False)
 
 
 class Moments(NamedTuple):
@@ -48,6 +64,11 @@ class AbstractPosterior(eqx.Module):
         """Probability of observing at most `y` at `x`."""
 
     @abc.abstractmethod
+    def covariance(self, x: Float[Array, "m d"]) -> Float[Array, "m m"]:
+        """Joint covariance of the function at the points `x`, without noise; its diagonal is the
+        `function_variance` of `moments`."""
+
+    @abc.abstractmethod
     def sample(
         self, x: Float[Array, "m d"], num: int, *, key: PRNGKeyArray
     ) -> Float[Array, "num m"]:
@@ -61,6 +82,18 @@ class AbstractPosterior(eqx.Module):
 
         A process known by its finite marginals only is drawn at the `anchors` and interpolated.
         """
+
+
+class AbstractGaussianPosterior(AbstractPosterior):
+    """A posterior that is Gaussian at every point, so that its moments describe it there."""
+
+    def log_density(self, x, y):
+        moments = self.moments(x)
+        return stats.norm.logpdf(y, moments.mean, jnp.sqrt(moments.variance))
+
+    def cdf(self, x, y):
+        moments = self.moments(x)
+        return stats.norm.cdf(y, moments.mean, jnp.sqrt(moments.variance))
 
 
 class AbstractSurrogate(eqx.Module):
