@@ -7,7 +7,7 @@ from jaxtyping import Array, Float
 from metaprior.data import Real, Run, Space, Tasks
 from metaprior.learning._exam import Answers
 from metaprior.methods import AbstractSurrogate
-from metaprior.methods._gaussian_posterior import AbstractGaussianPosterior
+from metaprior.methods import AbstractGaussianPosterior
 from metaprior.methods._method import Moments
 
 SPACE = Space(a=Real(0, 1))

@@ -23,7 +23,7 @@ from metaprior.learning._replay import (
     summary,
 )
 from metaprior.methods import AbstractSurrogate
-from metaprior.methods._gaussian_posterior import AbstractGaussianPosterior
+from metaprior.methods import AbstractGaussianPosterior
 from metaprior.methods._method import Moments
 from tests.learning.answers import LastSeen, Level, QuickPlainGP, Slope, tasks_of
 

@@ -14,7 +14,7 @@ import metaprior as mp
 from metaprior.data import Standardiser, run_of
 from metaprior.gp import ConstantMean, GaussianProcess, SquaredExponential, condition
 from metaprior.methods import Ensemble, FixedGP, GPPosterior, LearnedGP
-from metaprior.methods._posterior_mixture import MixturePosterior
+from metaprior.methods._mixture import MixturePosterior
 
 BASE = LearnedGP(num_steps=40, learning_rate=3e-2, batch_size=4)
 X = np.random.default_rng(5).uniform(size=(4, 2))

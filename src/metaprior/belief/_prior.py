@@ -91,6 +91,14 @@ class Posterior:
         samples = _sample(self.posterior, jnp.asarray(x), num, jax.random.key(seed))
         return self._sign * np.asarray(samples)
 
+    @float64
+    def covariance(self, points: Points) -> Float[np.ndarray, "m m"]:
+        """Joint covariance of the function at the points, without noise."""
+        x = self.prior.space.encode(points)
+        covariance = np.asarray(_covariance(self.posterior, jnp.asarray(x)))
+        require_finite(covariance, "The covariance")
+        return covariance
+
     @property
     def _sign(self) -> float:
         return direction_sign(self.prior.direction)
@@ -143,6 +151,11 @@ def _log_density(posterior, x, y):
 @eqx.filter_jit
 def _cdf(posterior, x, y):
     return jax.vmap(posterior.cdf)(x, y)
+
+
+@eqx.filter_jit
+def _covariance(posterior, x):
+    return posterior.covariance(x)
 
 
 @eqx.filter_jit

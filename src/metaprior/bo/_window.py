@@ -166,6 +166,9 @@ class WindowedPosterior(AbstractPosterior):
     def cdf(self, x, y):
         return self.posterior.cdf(self.view(x), y)
 
+    def covariance(self, x):
+        return self.posterior.covariance(jax.vmap(self.view)(x))
+
     def sample(self, x, num, *, key):
         return self.posterior.sample(jax.vmap(self.view)(x), num, key=key)
 

@@ -32,17 +32,17 @@ def candidates(num: int, num_tasks: int, feature_dim: int, *, seed: int) -> list
         ranges["kappa"] = FEW_KAPPA
     plain = FPacohMap(feature_dim=feature_dim, learning_rate_decay=DECAY)
     first = [
-        replace(plain, offset=1.0, amplitude=1.0),
+        replace(plain, offset=True, amplitude=True),
         plain,
         replace(plain, learning_rate=0.01, hyper_lengthscale=0.3),
-        replace(plain, learning_rate=0.01, hyper_lengthscale=0.3, offset=1.0),
-        replace(plain, learning_rate=0.01, hyper_lengthscale=0.3, offset=1.0, amplitude=1.0),
-        replace(plain, kappa=0.2, hyper_lengthscale=0.3, amplitude=1.0),
+        replace(plain, learning_rate=0.01, hyper_lengthscale=0.3, offset=True),
+        replace(plain, learning_rate=0.01, hyper_lengthscale=0.3, offset=True, amplitude=True),
+        replace(plain, kappa=0.2, hyper_lengthscale=0.3, amplitude=True),
     ]
     while len(first) < num:
         drawn = {
             name: exp(rng.uniform(log(low), log(high))) for name, (low, high) in ranges.items()
         }
-        switches = {name: float(rng.integers(2)) for name in ("offset", "amplitude", "warp")}
+        switches = {name: bool(rng.integers(2)) for name in ("offset", "amplitude", "warp")}
         first.append(replace(plain, **switches, **drawn))
     return first[:num]

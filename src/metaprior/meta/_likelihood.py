@@ -28,7 +28,7 @@ def log_likelihoods(model: GaussianProcess, tasks: TaskBatch) -> Float[Array, " 
     # All points of the batch go through the networks in one matrix product.
     flat = tasks.x.reshape(-1, tasks.x.shape[-1])
     mean = jax.vmap(model.mean)(flat).reshape(tasks.y.shape)
-    embedded = jax.vmap(model.kernel.embed)(flat).reshape(*tasks.y.shape, -1)
+    embedded = model.kernel.embed_batch(tasks.x)
 
     def one_task(mean, embedded, y, mask):
         function = Gaussian(mean, model.kernel.pairwise(embedded, embedded))

@@ -11,16 +11,19 @@ from metaprior.methods._gradient import meta_train_many as meta_train_many
 from metaprior.methods._gradient import start_trainings as start_trainings
 from metaprior.methods._gradient import surrogates_of as surrogates_of
 from metaprior.methods._guarded import GuardedSurrogate as GuardedSurrogate
+from metaprior.methods._method import AbstractGaussianPosterior as AbstractGaussianPosterior
 from metaprior.methods._method import AbstractMethod as AbstractMethod
 from metaprior.methods._method import AbstractPosterior as AbstractPosterior
 from metaprior.methods._method import AbstractSurrogate as AbstractSurrogate
 from metaprior.methods._method import Moments as Moments
 from metaprior.methods._method import OnProgress as OnProgress
+from metaprior.methods._method import traced as traced
 from metaprior.methods._registry import OWN_METHODS, own_method
 from metaprior.methods._registry import known_methods as known_methods
 from metaprior.methods._registry import register as register
 from metaprior.methods._settings import method_of as method_of
 from metaprior.methods._settings import settings_of as settings_of
+from metaprior.methods._settings import settings_of_format_1 as settings_of_format_1
 
 if TYPE_CHECKING:
     from metaprior.methods._ablr import ABLR as ABLR

@@ -26,7 +26,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from metaprior.data import Run, Standardiser, Tasks, fit_standardiser
 from metaprior.gp import (
-    AbstractKernel,
+    Constant,
     ConstantMean,
     GaussianProcess,
     SquaredExponential,
@@ -35,7 +35,7 @@ from metaprior.gp import (
 )
 from metaprior.methods._gp_surrogate import GPPosterior
 from metaprior.methods._method import AbstractMethod, AbstractSurrogate, OnProgress
-from metaprior.methods._posterior_mixture import MixturePosterior
+from metaprior.methods._mixture import MixturePosterior
 
 # Lengthscales in the unit cube in units of sqrt(d); variances of noise and of what is left of the
 # level after centring, relative to that of the function.
@@ -82,8 +82,10 @@ class AveragedGPSurrogate(AbstractSurrogate):
         centre = jnp.sum(jnp.where(run.mask, y, 0.0)) / jnp.maximum(count, 1)
         shape = SHAPE + 0.5 * jnp.maximum(count - 1, 0)
 
+        level = Constant(jnp.log(LEVEL_VARIANCE))
+
         def member(lengthscale, noise_variance):
-            kernel = Levelled(SquaredExponential(jnp.log(lengthscale), jnp.zeros(())))
+            kernel = SquaredExponential(jnp.log(lengthscale), jnp.zeros(())) + level
             process = GaussianProcess(ConstantMean(jnp.zeros(())), kernel, jnp.log(noise_variance))
             conditioned = condition(process, run.x, y - centre, run.mask)
             half_square = 0.5 * jnp.sum(conditioned.whitened**2)
@@ -106,15 +108,3 @@ class AveragedGPSurrogate(AbstractSurrogate):
         grid = np.meshgrid(LENGTHSCALES * np.sqrt(d), NOISES)
         evidence, members = eqx.filter_vmap(member)(*(jnp.asarray(g.ravel()) for g in grid))
         return MixturePosterior(members, jax.nn.softmax(evidence))
-
-
-class Levelled(AbstractKernel):
-    """A kernel for functions with an unknown level: `base`, and a constant of its own."""
-
-    base: AbstractKernel
-
-    def embed(self, x):
-        return self.base.embed(x)
-
-    def between(self, a, b):
-        return self.base.between(a, b) + LEVEL_VARIANCE

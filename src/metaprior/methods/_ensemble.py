@@ -16,7 +16,7 @@ from metaprior.meta import stack
 from metaprior.methods._fpacoh_map import FPacohMap
 from metaprior.methods._gradient import AbstractGradientMethod, meta_train_many
 from metaprior.methods._method import AbstractMethod, AbstractSurrogate, OnProgress
-from metaprior.methods._posterior_mixture import MixturePosterior, equal_mixture
+from metaprior.methods._mixture import MixturePosterior, equal_mixture
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Gaussian processes that learn nothing from past runs: the baselines.
 
-`FixedGP` is the paper's: zero mean, squared-exponential kernel, fixed hyper-parameters.
+`FixedGP` is the paper's: zero mean, squared-exponential kernel, set hyper-parameters.
 `SelfStandardisedGP` is the same in units of the new run, for when there is no past at all.
 """
 
@@ -12,15 +12,20 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from metaprior.data import Run, Standardiser, Tasks, blank_standardiser, fit_standardiser
 from metaprior.gp import (
+    AbstractKernel,
     ConstantMean,
     GaussianProcess,
+    ScaledKernel,
     Spread,
     SquaredExponential,
+    StretchedKernel,
+    as_arrays,
     condition,
     float64,
 )
 from metaprior.methods._gp_surrogate import GPPosterior, GPSurrogate
 from metaprior.methods._method import AbstractMethod, AbstractSurrogate, OnProgress
+from metaprior.methods._neural_gp import check_kernel
 
 # What a fair random search should cover.
 SEARCH_RANGES = {
@@ -32,16 +37,23 @@ SEARCH_RANGES = {
 
 @dataclass(frozen=True)
 class FixedGP(AbstractMethod):
-    r"""Zero mean, squared-exponential kernel, all hyper-parameters fixed.
+    r"""Zero mean and $k(x, z) = \nu \, k_0(x / \ell, z / \ell)$, all hyper-parameters set.
 
     Variance and noise variance refer to outputs, the lengthscale to inputs standardised by the
     meta-training data: the scale of the numbers is all that is taken from past runs. The
     lengthscale is in units of $\sqrt d$, since distances in a $d$-dimensional space grow like that.
+
+    - `kernel`: $k_0$, such as `Matern(smoothness=1.5)` of `metaprior.gp`; `None` is a squared
+      exponential.
     """
 
     lengthscale: float = 0.2
     variance: float = 1.0
     noise_variance: float = 1e-4
+    kernel: AbstractKernel | None = None
+
+    def __post_init__(self) -> None:
+        check_kernel(self.kernel)
 
     @float64
     def meta_train(
@@ -60,7 +72,9 @@ class FixedGP(AbstractMethod):
     def process(self, num_columns: int) -> GaussianProcess:
         """The fixed prior, in standardised units."""
         lengthscale = self.lengthscale * jnp.sqrt(num_columns)
-        kernel = SquaredExponential(jnp.log(lengthscale), jnp.log(self.variance))
+        kernel = scaled_and_stretched(
+            self.kernel, jnp.log(lengthscale), jnp.log(jnp.asarray(self.variance))
+        )
         return GaussianProcess(ConstantMean(jnp.asarray(0.0)), kernel, jnp.log(self.noise_variance))
 
     @float64
@@ -87,8 +101,8 @@ class SelfStandardisedGP(AbstractMethod):
         return self.blank_surrogate(tasks.space.num_columns)
 
     def blank_surrogate(self, num_columns: int) -> "SelfStandardisedGPSurrogate":
-        vanilla = FixedGP(self.lengthscale, self.variance, self.noise_variance)
-        return vanilla.from_scratch(num_columns)
+        fixed = FixedGP(self.lengthscale, self.variance, self.noise_variance)
+        return fixed.from_scratch(num_columns)
 
 
 class SelfStandardisedGPSurrogate(AbstractSurrogate):
@@ -105,6 +119,17 @@ class SelfStandardisedGPSurrogate(AbstractSurrogate):
         )
         x, y = standardiser.x(run.x), standardiser.y(run.y)
         return GPPosterior(condition(self.process, x, y, run.mask), standardiser)
+
+
+def scaled_and_stretched(
+    base: AbstractKernel | None,
+    log_lengthscale: Float[Array, "*d"],
+    log_variance: Float[Array, ""],
+) -> AbstractKernel:
+    r"""$k(x, z) = \nu \, k_0(x / \ell, z / \ell)$; without a `base`, of a squared exponential."""
+    if base is None:
+        return SquaredExponential(log_lengthscale, log_variance)
+    return ScaledKernel(StretchedKernel(as_arrays(base), log_lengthscale), log_variance)
 
 
 def run_mean_and_std(run: Run) -> tuple[Float[Array, ""], Float[Array, ""]]:

@@ -10,7 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key, PRNGKeyArray
+from jaxtyping import Array, Key, PRNGKeyArray, Shaped
 
 from metaprior.data import Standardiser, Tasks, blank_standardiser, fit_standardiser
 from metaprior.gp import float64
@@ -25,15 +25,14 @@ from metaprior.meta import (
     train,
     train_many,
 )
-from metaprior.methods._method import AbstractMethod, AbstractSurrogate, OnProgress
+from metaprior.methods._method import AbstractMethod, AbstractSurrogate, OnProgress, is_traced
 
 
 class AbstractGradientMethod(AbstractMethod):
     """A method that minimises an objective over random batches of tasks.
 
-    Final classes are frozen dataclasses that declare these fields and their own. Those of type
-    `float` are traced numbers, which may differ between trainings done at once; all others are
-    sizes, which may not.
+    Final classes are frozen dataclasses that declare these fields and their own. Those made by
+    `traced` may differ between trainings done at once; all others are sizes, which may not.
     """
 
     learning_rate: float
@@ -156,7 +155,7 @@ def meta_train_each(
 
 def _train_batch(
     first: AbstractGradientMethod,
-    numbers: dict[str, Float[Array, " batch"]],
+    numbers: dict[str, Shaped[Array, " batch"]],
     objectives: AbstractObjective,
     standardisers: Standardiser,
     num_steps: int | Sequence[int],
@@ -239,11 +238,11 @@ def _repeated(tasks: Tasks, room: int) -> Tasks:
 
 def _numbers(
     methods: Sequence[AbstractGradientMethod], may_differ: Sequence[str] = ()
-) -> dict[str, Float[Array, " batch"]]:
+) -> dict[str, Shaped[Array, " batch"]]:
     """The traced numbers of each configuration, by name; everything else must be equal."""
     first = methods[0]
     for field in fields(first):
-        if field.type is float or field.name in may_differ:
+        if is_traced(field) or field.name in may_differ:
             continue
         values = [getattr(method, field.name) for method in methods]
         if any(v is not values[0] and v != values[0] for v in values):
@@ -252,15 +251,15 @@ def _numbers(
                 f"Configurations trained together must have equal sizes, but `{field.name}` takes "
                 f"the values [{shown}]; train them in separate batches."
             )
-    names = [field.name for field in fields(first) if field.type is float]
+    names = [field.name for field in fields(first) if is_traced(field)]
     return {name: jnp.asarray([getattr(m, name) for m in methods]) for name in names}
 
 
 def _with(
-    method: AbstractGradientMethod, numbers: dict[str, Float[Array, ""]]
+    method: AbstractGradientMethod, numbers: dict[str, Shaped[Array, ""]]
 ) -> AbstractGradientMethod:
     """`method` with traced numbers in place of its own; its constructor takes plain ones only."""
-    traced = copy(method)
+    changed = copy(method)
     for name, number in numbers.items():
-        object.__setattr__(traced, name, number)
-    return traced
+        object.__setattr__(changed, name, number)
+    return changed

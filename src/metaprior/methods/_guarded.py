@@ -14,7 +14,7 @@ exactly 1 or 0 where $p$ is above or below two thresholds: a prior that serves i
 learned, and one that misleads is not used at all.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import equinox as eqx
@@ -32,8 +32,13 @@ from metaprior.methods._method import (
     AbstractMethod,
     AbstractPosterior,
     AbstractSurrogate,
-    Moments,
     OnProgress,
+)
+from metaprior.methods._mixture import (
+    mixture_cdf,
+    mixture_covariance,
+    mixture_log_density,
+    mixture_moments,
 )
 
 # Differences below this fraction of the run's standard deviation say nothing about a prior: how
@@ -124,19 +129,29 @@ class GuardedSurrogate(AbstractSurrogate):
     def condition(self, run: Run) -> "GuardedPosterior":
         return self.at(self.trust(run)).condition(run)
 
+    @property
+    def judges(self) -> bool:
+        return True
+
+    @property
+    def unguarded(self) -> AbstractSurrogate:
+        return self.learned
+
+    def guarding(self, learned: AbstractSurrogate) -> "GuardedSurrogate":
+        return replace(self, learned=learned)
+
     def at(self, trust: Float[Array, ""]) -> "TrustedSurrogate":
         """The surrogate at a trust that no longer depends on the run it is conditioned on."""
         return TrustedSurrogate(self.learned, self.plain, trust, self.caution)
 
     def settled(self, trust: float) -> AbstractSurrogate:
-        """The same for a trust that is known: the learned surrogate itself, the one without a past
-        or both, so that nobody compiles what is not used."""
+        """The learned surrogate itself, the non-transfer one, or both, so that only what is used
+        is compiled."""
         if trust >= self.caution.all_above:
             return self.learned
         return self.plain if trust < self.caution.nothing_below else self.at(jnp.asarray(trust))
 
     def trust(self, run: Run) -> Float[Array, ""]:
-        """Trust in the learned prior after `run`, between 0 and 1."""
         start = jnp.log(self.caution.prior_trust) - jnp.log1p(-self.caution.prior_trust)
         return jax.nn.sigmoid(start + self.caution.temperature * self.evidence(run))
 
@@ -168,12 +183,13 @@ class TrustedSurrogate(AbstractSurrogate):
 
     learned: AbstractSurrogate
     plain: AveragedGPSurrogate
-    trust: Float[Array, ""]
+    given_trust: Float[Array, ""]
     caution: Caution = eqx.field(static=True)
 
     def condition(self, run: Run) -> "GuardedPosterior":
         above, below = self.caution.all_above, self.caution.nothing_below
-        weight = jnp.where(self.trust >= above, 1.0, jnp.where(self.trust < below, 0.0, self.trust))
+        trust = self.given_trust
+        weight = jnp.where(trust >= above, 1.0, jnp.where(trust < below, 0.0, trust))
         return GuardedPosterior(self.learned.condition(run), self.plain.condition(run), weight)
 
 
@@ -188,24 +204,23 @@ class GuardedPosterior(AbstractPosterior):
         ours = self.learned.moments(x)
         # Most runs never need the other one: it is left out while it has no weight.
         theirs = jax.lax.cond(self.weight < 1.0, lambda x: self.plain.moments(x), lambda x: ours, x)
-        w, v = self.weight, 1.0 - self.weight
-        # Disagreement between the two is uncertainty about the function, not noise.
-        disagreement = w * v * (ours.mean - theirs.mean) ** 2
-        return Moments(
-            w * ours.mean + v * theirs.mean,
-            w * ours.function_variance + v * theirs.function_variance + disagreement,
-            w * ours.noise_variance + v * theirs.noise_variance,
-        )
+        return mixture_moments(jax.tree.map(_both, ours, theirs), self._weights)
 
     def log_density(self, x, y):
-        return jnp.logaddexp(
-            jnp.log(self.weight) + self.learned.log_density(x, y),
-            jnp.log1p(-self.weight) + self.plain.log_density(x, y),
-        )
+        each = _both(self.learned.log_density(x, y), self.plain.log_density(x, y))
+        return mixture_log_density(each, self._weights)
 
     def cdf(self, x, y):
-        ours, theirs = self.learned.cdf(x, y), self.plain.cdf(x, y)
-        return self.weight * ours + (1.0 - self.weight) * theirs
+        return mixture_cdf(_both(self.learned.cdf(x, y), self.plain.cdf(x, y)), self._weights)
+
+    def covariance(self, x):
+        means = (jax.vmap(each.moments)(x).mean for each in (self.learned, self.plain))
+        covariances = _both(self.learned.covariance(x), self.plain.covariance(x))
+        return mixture_covariance(_both(*means), covariances, self._weights)
+
+    @property
+    def _weights(self) -> Float[Array, "2"]:
+        return _both(self.weight, 1.0 - self.weight)
 
     def sample(self, x, num, *, key):
         # The key itself is the learned posterior's: with full trust, the samples are the same too.
@@ -219,3 +234,8 @@ class GuardedPosterior(AbstractPosterior):
         ours = self.learned.path(anchors, key=key)
         theirs = self.plain.path(anchors, key=jax.random.fold_in(key, 1))
         return lambda x: jnp.where(is_ours, ours(x), theirs(x))
+
+
+def _both(ours: Array, theirs: Array) -> Array:
+    """The same of the learned posterior and of the other one, along a leading axis."""
+    return jnp.stack([ours, theirs])
