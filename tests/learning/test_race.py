@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from metaprior.learning import Budget, Watch
 from metaprior.learning import _race as racing
-from metaprior.learning._candidates import candidates
+from metaprior.learning._candidates import default_lane as candidates
 from metaprior.learning._exam import exam_of, folds_of
 from metaprior.learning._race import Race, Standing, run_race, survivors, winner
 from metaprior.methods import FPacohMap

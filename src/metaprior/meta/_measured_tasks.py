@@ -30,7 +30,7 @@ class MeasuredTasks(NamedTuple):
     def fit_and_marginals(
         self, prior: AbstractObservedProcess
     ) -> tuple[Float[Array, " batch"], Gaussian]:
-        """Negative log-likelihood a point of each task, and the prior at each measurement set.
+        """Negative log-likelihood per point of each task, and the prior at each measurement set.
 
         The networks see each point once, and all points of the batch in one matrix product:
         likelihood and measurements are views of one marginal.
@@ -54,11 +54,11 @@ def measure_tasks(
     data: MetaData,
     sizes: MeasurementSizes,
     batch_size: int,
-    held_out: HeldOut | None = None,
+    held_out: HeldOut,
     *,
     key: PRNGKeyArray,
 ) -> MeasuredTasks:
-    """A random batch of tasks with random measurement sets.
+    """A random batch of tasks that are not held out, with random measurement sets.
 
     Of runs longer than `sizes.longest` so many random points are taken, new ones in every step:
     time and memory of a step are bounded, however long the runs.
