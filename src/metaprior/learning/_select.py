@@ -22,7 +22,7 @@ from metaprior.learning._exam import (
     spread_of,
 )
 from metaprior.learning._progress import LearnProgress, OnLearnProgress, Watch
-from metaprior.learning._race import Race, Standing, run_race, winner
+from metaprior.learning._race import Race, run_race, winner
 from metaprior.learning._score import mixed, part, score_by_run
 from metaprior.meta import entry as entry_of
 from metaprior.methods import AbstractGradientMethod, AbstractSurrogate

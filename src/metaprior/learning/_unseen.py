@@ -16,7 +16,7 @@ from metaprior.methods import AbstractSurrogate
 def held_out_log_likelihood(
     surrogate: AbstractSurrogate, tasks: Tasks, *, spread: float
 ) -> Float[np.ndarray, " n"]:
-    """The log-likelihood of each run, comparable with those of held-out runs in `findings["tasks"]`.
+    """The log-likelihood of each run, comparable with that of held-out runs in the findings.
 
     A guarded surrogate is examined without its guard, as for the findings.
 

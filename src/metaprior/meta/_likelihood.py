@@ -10,7 +10,7 @@ phi         all parameters of the prior                         model
 """
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -53,7 +53,7 @@ class LikelihoodObjective(AbstractObjective):
     log_likelihoods: Callable[[Any, TaskBatch], Float[Array, " batch"]] = eqx.field(static=True)
     batch_size: int = eqx.field(static=True)
 
-    def without(self, held_out: HeldOut) -> Self:
+    def without(self, held_out: HeldOut) -> "LikelihoodObjective":
         total = jnp.sum(self.data.lengths_seen(held_out))
         return eqx.tree_at(
             lambda o: (o.held_out, o.mean_length),
@@ -87,7 +87,7 @@ class PacohObjective(AbstractObjective):
     harmonic_length: Float[Array, ""]
     batch_size: int = eqx.field(static=True)
 
-    def without(self, held_out: HeldOut) -> Self:
+    def without(self, held_out: HeldOut) -> "PacohObjective":
         lengths = self.data.lengths_seen(held_out)
         inverse = jnp.sum(jnp.where(lengths > 0, 1.0 / jnp.maximum(lengths, 1), 0.0))
         return eqx.tree_at(

@@ -8,7 +8,7 @@ traced values, so a batch of trainings is one `vmap`.
 
 import abc
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -36,7 +36,7 @@ class AbstractObjective(eqx.Module):
     data: eqx.AbstractVar[PyTree]
     held_out: HeldOut = eqx.field(default_factory=nothing_held_out, kw_only=True)
 
-    def without(self, held_out: HeldOut) -> Self:
+    def without(self, held_out: HeldOut) -> "AbstractObjective":
         """The same objective of the tasks that are not `held_out`.
 
         Override it if a field was computed from all tasks.
