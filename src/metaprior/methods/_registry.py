@@ -37,7 +37,7 @@ Method = TypeVar("Method", bound=type[AbstractMethod])
 
 
 class UnknownMethodError(ValueError):
-    """No method of that name is known in this process."""
+    """No method of that name is known in this process; the message ends another sentence."""
 
 
 def register(method: Method) -> Method:
@@ -78,13 +78,13 @@ def method_class(name: str) -> type[AbstractMethod]:
                 register(entry_point.load())
             except (ImportError, AttributeError) as error:
                 raise UnknownMethodError(
-                    f"The entry point {entry_point.value!r} of the method {name!r} cannot be "
-                    f"loaded ({error}); repair or reinstall the package that declares it."
+                    f"the entry point {entry_point.value!r} of the method {name!r} cannot be "
+                    f"loaded ({error}); repair or reinstall the package that declares it"
                 ) from error
     if name not in _registered:
         raise UnknownMethodError(
-            f"There is no method called {name!r} in this process; if it is one of your own, first "
-            "import the module that calls `metaprior.methods.register` on it."
+            f"there is no method called {name!r} in this process; if it is one of your own, first "
+            "import the module that calls `metaprior.methods.register` on it"
         )
     return _registered[name]
 

@@ -75,7 +75,7 @@ def load(folder: str | Path, *, space: Space | None = None) -> Prior:
         findings = dict(description.get("findings", {}))
         blank = method.blank_surrogate(saved_space.num_columns)
     except UnknownMethodError as error:
-        raise PriorFileError(f"The prior in {folder} cannot be loaded. {error}") from error
+        raise PriorFileError(f"Cannot load the prior in {folder}: {error}.") from error
     except (KeyError, TypeError, ValueError) as error:
         problem = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(".")
         raise PriorFileError(
