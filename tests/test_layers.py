@@ -22,7 +22,7 @@ ALLOWED: dict[str, set[str]] = {
     "gp": set(),
     "processes": {"gp"},
     "meta": {"data", "gp", "processes"},
-    "methods": {"data", "gp", "processes", "meta"},
+    "methods": {"words", "data", "gp", "processes", "meta"},
     "belief": {"data", "gp", "methods", "store"},
     "learning": {"words", "data", "gp", "meta", "methods", "metrics", "belief"},
     "bo": {"data", "gp", "methods", "belief"},

@@ -1,4 +1,4 @@
-"""`learn`: what it keeps, what it refuses, what it survives, and what it leaves alone."""
+"""`learn`: what it returns, refuses and survives, and what it leaves alone."""
 
 import json
 import os
@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 
 import metaprior as mp
-from metaprior.methods import FixedGP, Guarded
+from metaprior.methods import FixedGP, FPacohMap, Guarded
 
 
 def leaves(prior):
     return jax.tree.leaves(eqx.filter(prior.surrogate, eqx.is_array))
 
 
-def test_history_and_description(hill_prior, quick_fpacoh):
+def test_learn_by_method_keeps_history_and_description(hill_prior, quick_fpacoh):
     assert set(hill_prior.history) == {"fit", "complexity"}
     for terms in hill_prior.history.values():
         assert terms.shape == (quick_fpacoh.num_steps,) and np.isfinite(terms).all()
@@ -38,7 +38,7 @@ def test_history_and_description(hill_prior, quick_fpacoh):
     assert hill_prior.method is quick_fpacoh
 
 
-def test_the_same_seed_gives_the_same_prior_bit_for_bit(
+def test_learn_by_method_gives_the_same_prior_for_the_same_seed_bit_for_bit(
     hill_prior, hill_space, hill_runs, quick_fpacoh
 ):
     tasks = mp.Tasks.from_runs(hill_runs, space=hill_space)
@@ -49,18 +49,21 @@ def test_the_same_seed_gives_the_same_prior_bit_for_bit(
     np.testing.assert_array_equal(again.history["fit"], hill_prior.history["fit"])
     other = mp.learn(tasks, method=quick_fpacoh, seed=1)
     assert not np.array_equal(other.history["fit"], hill_prior.history["fit"])
-    # Progress comes in pieces that make up the history.
-    assert [(r.step, r.num_steps) for r in reports] == [(100, 150), (150, 150)]
-    pieces = np.concatenate([r.terms["fit"] for r in reports])
-    np.testing.assert_array_equal(pieces, again.history["fit"])
+    assert reports == [
+        mp.LearnProgress("training", fraction, quick_fpacoh.summary(), None)
+        for fraction in (0.0, 100 / 150, 1.0)
+    ]
+    assert quick_fpacoh.summary() == "FPacohMap(learning_rate=0.01, num_steps=150)"
 
 
-def test_a_method_without_training_has_no_history(hill_space, hill_runs):
-    prior = mp.learn(mp.Tasks.from_runs(hill_runs, space=hill_space), method=FixedGP())
+def test_learn_by_a_method_without_training_has_no_history(hill_space, hill_runs):
+    tasks, reports = mp.Tasks.from_runs(hill_runs, space=hill_space), []
+    prior = mp.learn(tasks, method=FixedGP(), on_progress=reports.append)
+    assert reports == [mp.LearnProgress("training", 0.0, "FixedGP()", None)]
     assert prior.history == {} and prior.direction == "maximize"
 
 
-def test_one_task_is_too_few(hill_space, hill_runs):
+def test_learn_refuses_a_single_task(hill_space, hill_runs):
     tasks = mp.Tasks.from_runs(hill_runs[:1], space=hill_space)
     with pytest.raises(ValueError, match="^Learning a prior needs at least 2 tasks, received 1"):
         mp.learn(tasks)
@@ -96,7 +99,7 @@ def spoil(runs, kind):
         "large offset",
     ],
 )
-def test_awkward_runs_break_nothing(hill_space, hill_runs, quick_fpacoh, kind):
+def test_learn_by_method_survives_awkward_runs(hill_space, hill_runs, quick_fpacoh, kind):
     """The first run has a single point in all of them."""
     runs = spoil(hill_runs, kind)
     prior = mp.learn(mp.Tasks.from_runs(runs, space=hill_space), method=quick_fpacoh, seed=0)
@@ -107,6 +110,45 @@ def test_awkward_runs_break_nothing(hill_space, hill_runs, quick_fpacoh, kind):
         mean, std = prior.condition(x, y).predict(corners)
         assert np.isfinite(mean).all()
         assert np.isfinite(std).all() and (std > 0).all()
+
+
+def test_learn_with_default_arguments_saves_loads_and_asks(tmp_path):
+    """The real thing at its smallest: nothing is replaced, only the budget is the smallest one."""
+    rng = np.random.default_rng(0)
+    runs = [
+        (x, -((x[:, 0] - top) ** 2))
+        for x, top in zip(rng.uniform(size=(3, 6, 1)), (0.5, 0.6, 0.7), strict=True)
+    ]
+    told = []
+    prior = mp.learn(
+        mp.Tasks.from_runs(runs, space=mp.Space(x=mp.Real(0.0, 1.0))),
+        budget="fast",
+        on_progress=told.append,
+    )
+    assert isinstance(prior.method, Guarded) and isinstance(prior.method.base, FPacohMap)
+    assert not prior.findings["interrupted"] and prior.findings["tried"] == 8
+    assert prior.findings["held_out"]["tasks"] == 3
+    steps = prior.method.base.num_steps
+    assert steps in (20, 50, 100, 200, 400)
+    assert {name: terms.shape for name, terms in prior.history.items()} == {
+        "fit": (steps,),
+        "complexity": (steps,),
+    }
+    assert np.isfinite(prior.history["fit"]).all()
+    assert {type(each) for each in told} == {mp.LearnProgress}
+    assert told[-1].trying == prior.method.base.summary()
+    loaded = mp.load(prior.save(tmp_path / "prior"))
+    np.testing.assert_array_equal(loaded.history["fit"], prior.history["fit"])
+    np.testing.assert_array_equal(
+        loaded.condition(*runs[0]).predict([[0.2], [0.9]]),
+        prior.condition(*runs[0]).predict([[0.2], [0.9]]),
+    )
+    optimizer = mp.Optimizer(loaded, seed=0)
+    for _ in range(2):
+        point = optimizer.ask()
+        assert 0.0 <= point["x"] <= 1.0
+        optimizer.tell(point, -((point["x"] - 0.55) ** 2))
+    assert optimizer.best is not None and optimizer.best.value > -0.1
 
 
 SCRIPT = """
@@ -134,6 +176,9 @@ SCRIPT = """
     for call in (
         lambda: mp.learn(runs),
         lambda: mp.learn(None),
+        lambda: mp.learn(tasks, candidates=[]),
+        lambda: mp.learn(tasks, candidates=[mp.methods.FixedGP()]),
+        lambda: mp.learn(tasks, method=prior.method, candidates=[prior.method]),
         lambda: optimizer.ask(1.5),
         lambda: optimizer.tell({"x": 0.1}, "much"),
         lambda: optimizer.tell({"x": 0.1}, [1.0, 2.0]),
@@ -161,7 +206,7 @@ SCRIPT = """
 
 @pytest.fixture(scope="module")
 def as_users_run_it():
-    """What a program sees in which nobody has touched JAX's settings or checks types."""
+    """What a program sees that changes no JAX settings and checks no types."""
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(SCRIPT)], capture_output=True, text=True, timeout=300
     )
@@ -169,7 +214,7 @@ def as_users_run_it():
     return json.loads(done.stdout)
 
 
-def test_the_callers_precision_is_left_alone(as_users_run_it):
+def test_learn_and_optimizer_leave_the_callers_precision_alone(as_users_run_it):
     assert as_users_run_it["seen"] == [[False, "float32"]] * 4
     assert as_users_run_it["dtypes"] == ["float64", "float64"]
     # Numbers, and the switches of the effects.
@@ -177,12 +222,15 @@ def test_the_callers_precision_is_left_alone(as_users_run_it):
     assert as_users_run_it["seed"] == 4
 
 
-def test_wrong_types_are_named_in_one_sentence(as_users_run_it):
+def test_learn_and_optimizer_name_wrong_types_in_one_sentence(as_users_run_it):
     for error, words in zip(
         as_users_run_it["errors"],
         [
             ("TypeError", "`tasks` is a list", "Tasks.from_runs"),
             ("TypeError", "`tasks` is a NoneType", "Tasks.from_runs"),
+            ("ValueError", "`candidates` is empty", "at least one method"),
+            ("TypeError", "candidates[0] is FixedGP()", "not trained by gradients"),
+            ("ValueError", "Both `method` and `candidates` are given", "give `method`"),
             ("ValueError", "1.5", "whole number"),
             ("ValueError", "'much'", "None for a failure"),
             ("ValueError", "[1.0, 2.0]", "None for a failure"),
@@ -193,7 +241,7 @@ def test_wrong_types_are_named_in_one_sentence(as_users_run_it):
         assert error.endswith(".") and "\n" not in error
 
 
-def test_nothing_heavy_is_imported_on_the_way(as_users_run_it):
+def test_learn_and_optimizer_import_nothing_heavy(as_users_run_it):
     assert as_users_run_it["heavy"] == []
 
 
@@ -238,7 +286,7 @@ def started(folder):
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_with_a_prior_that_saves_loads_and_suggests(tmp_path):
+def test_learn_after_ctrl_c_returns_a_prior_that_saves_loads_and_suggests(tmp_path):
     program = started(tmp_path / "prior")
     out, err = program.communicate(timeout=300)
     assert program.returncode == 0, err
@@ -247,7 +295,7 @@ def test_ctrl_c_ends_with_a_prior_that_saves_loads_and_suggests(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_second_ctrl_c_ends_the_program(tmp_path):
+def test_learn_ends_the_program_at_the_second_ctrl_c(tmp_path):
     program = started(tmp_path / "prior")
     # Python hears two signals as one if both come while code is compiled: so, like a user, again.
     while program.poll() is None:
@@ -259,7 +307,7 @@ def test_a_second_ctrl_c_ends_the_program(tmp_path):
 
 
 @pytest.mark.slow
-def test_from_past_runs_to_the_next_one_without_a_method(hill_space, hill_runs, tmp_path):
+def test_learn_finds_the_hill_of_a_new_run(hill_space, hill_runs, tmp_path):
     tasks = mp.Tasks.from_runs(hill_runs, space=hill_space)
     prior = mp.learn(tasks, budget="fast", seed=0)
     assert isinstance(prior.method, Guarded)

@@ -135,7 +135,7 @@ def test_adam_by_hand():
 
 
 @pytest.mark.parametrize("num_steps", [0, 1, 99, 100, 101, 250])
-def test_histories_have_one_value_a_step(num_steps):
+def test_train_history_has_one_value_per_step(num_steps):
     reports: list[Progress] = []
     trained = train(toy(), noisy(), NO_DECAY, num_steps, key=KEY, on_progress=reports.append)
     ends = [*range(100, num_steps, 100), num_steps] if num_steps else []

@@ -25,7 +25,8 @@ class Prior:
     - `space`, `direction`: of the runs it was learned from, and of the runs it can be used on.
     - `method`: the configuration that learned it.
     - `surrogate`: what was learned, for compiled code.
-    - `history`: terms of the training objective, one value a step.
+    - `history`: terms of the training objective, one value per step; for an ensemble, one row per
+      member.
     - `trained_on`: what it was learned from, for the model card.
     - `findings`: what was measured on held-out runs, as plain JSON; empty if nothing was.
     """

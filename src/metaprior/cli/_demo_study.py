@@ -136,7 +136,7 @@ def mixture_part(sizes: Sizes, seed: int, stages: Stages, *, key: PRNGKeyArray) 
 
 def _learn(past: mp.Tasks, method: FPacohMap, seed: int, advance: Advance) -> mp.Prior:
     return mp.learn(
-        past, method=method, seed=seed, on_progress=lambda p: advance(p.step / p.num_steps)
+        past, method=method, seed=seed, on_progress=lambda progress: advance(progress.fraction)
     )
 
 

@@ -39,7 +39,7 @@ def findings_of(tasks: Tasks, selection: Selection, budget: Budget, watch: Watch
             "steps": selection.method.num_steps,
             "members": selection.members,
         },
-        "tried": len({standing.method for standing in selection.standings}),
+        "tried": selection.tried,
         "budget": budget.name,
         "interrupted": selection.interrupted,
         "notes": _notes(tasks, selection),
@@ -159,11 +159,7 @@ def _notes(tasks: Tasks, selection: Selection) -> list[str]:
     values = tasks.y[tasks.mask]
     if np.allclose(values, values[0], rtol=1e-10, atol=0.0):
         notes.append("All past values are equal: there is nothing to learn from them.")
-    effects = [name for name in ("offset", "amplitude") if getattr(selection.method, name)]
-    if effects:
-        what = " and ".join({"offset": "level", "amplitude": "amplitude"}[e] for e in effects)
-        notes.append(f"The past tasks differ in {what}, and the prior allows for that.")
-    return notes
+    return notes + selection.method.notes()
 
 
 def _verdict(found: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""How well a surrogate foresees runs that it has not learned from, by the exam of `learn`."""
+"""How well a surrogate predicts runs that it has not seen, by the exam of `learn`."""
 
 import equinox as eqx
 import jax
@@ -16,9 +16,9 @@ from metaprior.methods import AbstractSurrogate
 def held_out_log_likelihood(
     surrogate: AbstractSurrogate, tasks: Tasks, *, spread: float
 ) -> Float[np.ndarray, " n"]:
-    """The log-likelihood of each run, as `findings["tasks"]` has it for held-out ones.
+    """The log-likelihood of each run, comparable with that of held-out runs in the findings.
 
-    What is behind a guard is examined without it, since that is how the findings were made.
+    A guarded surrogate is examined without its guard, as for the findings.
 
     - `tasks`: runs that the surrogate has not seen.
     - `spread`: the unit of the values, a standard deviation of past ones.

@@ -8,6 +8,7 @@ from metaprior.meta._data import HeldOut as HeldOut
 from metaprior.meta._data import MetaData as MetaData
 from metaprior.meta._data import TaskBatch as TaskBatch
 from metaprior.meta._data import meta_data as meta_data
+from metaprior.meta._data import nothing_held_out as nothing_held_out
 from metaprior.meta._hyper_posterior import HyperPosterior as HyperPosterior
 from metaprior.meta._hyper_posterior import antithetic_normals as antithetic_normals
 from metaprior.meta._hyper_posterior import hyper_posterior as hyper_posterior

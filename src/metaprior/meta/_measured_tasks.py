@@ -53,11 +53,11 @@ def measure_tasks(
     data: MetaData,
     sizes: MeasurementSizes,
     batch_size: int,
-    held_out: HeldOut | None = None,
+    held_out: HeldOut,
     *,
     key: PRNGKeyArray,
 ) -> MeasuredTasks:
-    """A random batch of tasks with random measurement sets.
+    """A random batch of tasks that are not held out, with random measurement sets.
 
     Of runs longer than `sizes.longest` so many random points are taken, new ones in every step:
     time and memory of a step are bounded, however long the runs.

@@ -6,6 +6,7 @@ from metaprior.methods._ensemble import EnsembleSurrogate as EnsembleSurrogate
 from metaprior.methods._gp_surrogate import GPPosterior as GPPosterior
 from metaprior.methods._gp_surrogate import GPSurrogate as GPSurrogate
 from metaprior.methods._gradient import AbstractGradientMethod as AbstractGradientMethod
+from metaprior.methods._gradient import can_train_together as can_train_together
 from metaprior.methods._gradient import meta_train_each as meta_train_each
 from metaprior.methods._gradient import meta_train_many as meta_train_many
 from metaprior.methods._gradient import start_trainings as start_trainings
@@ -19,6 +20,7 @@ from metaprior.methods._method import Moments as Moments
 from metaprior.methods._method import OnProgress as OnProgress
 from metaprior.methods._method import traced as traced
 from metaprior.methods._registry import OWN_METHODS, own_method
+from metaprior.methods._registry import UnknownMethodError as UnknownMethodError
 from metaprior.methods._registry import known_methods as known_methods
 from metaprior.methods._registry import register as register
 from metaprior.methods._settings import method_of as method_of

@@ -107,6 +107,11 @@ class FPacohMap(AbstractGradientMethod):
             estimator_of(self.score_estimator),
         )
 
+    def notes(self) -> list[str]:
+        varying = {"level": self.offset, "amplitude": self.amplitude}
+        what = " and ".join(name for name, allowed in varying.items() if allowed)
+        return [f"The past tasks differ in {what}, and the prior allows for that."] if what else []
+
     def surrogate(self, model: EffectsProcess, standardiser: Standardiser) -> GPSurrogate:
         spread = Spread(jnp.asarray(self.noise_log_spread), jnp.asarray(self.scale_log_spread))
         return GPSurrogate(model, standardiser, spread)

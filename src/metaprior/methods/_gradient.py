@@ -185,7 +185,7 @@ def start_trainings(
     held_out: HeldOut,
     keys: Key[Array, " batch"],
 ) -> Trainings:
-    """Trainings on one set of tasks that have not begun; each sees all but what it must not.
+    """Trainings on one set of tasks that have not begun; each sees all tasks but its held-out ones.
 
     The configurations may differ in every number that is not a size, and in `num_steps`.
     """
@@ -196,8 +196,8 @@ def start_trainings(
 
     def one(numbers, held_out, key):
         method = _with(first, numbers)
-        objective = method.objective(tasks, data)
-        objective = eqx.tree_at(lambda o: (o.data, o.held_out), objective, (None, held_out))
+        objective = method.objective(tasks, data).without(held_out)
+        objective = eqx.tree_at(lambda o: o.data, objective, None)
         return method.initial(num_columns, key=key), objective, method._schedule()
 
     split = jax.vmap(jax.random.split)(keys)
@@ -206,11 +206,22 @@ def start_trainings(
     return Trainings(models, objectives, schedules, keys=split[:, 1])
 
 
+def can_train_together(one: AbstractGradientMethod, other: AbstractGradientMethod) -> bool:
+    """Whether two configurations are of one class and have equal sizes, as a batch needs."""
+    if type(one) is not type(other):
+        return False
+    try:
+        _numbers([one, other], may_differ=("num_steps",))
+    except ValueError:
+        return False
+    return True
+
+
 @float64
 def surrogates_of(
     methods: Sequence[AbstractGradientMethod], models: Any, standardiser: Standardiser
 ) -> AbstractSurrogate:
-    """What a batch of models can be used as, with a leading batch axis."""
+    """The surrogates of a batch of models, with a leading batch axis."""
     first, numbers = methods[0], _numbers(methods, may_differ=("num_steps",))
     standardisers = stack([standardiser] * len(methods))
     return eqx.filter_vmap(

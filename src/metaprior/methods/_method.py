@@ -5,8 +5,8 @@ Points are single points of the unit cube; `y` is in the units of the runs and m
 
 import abc
 from collections.abc import Callable
-from dataclasses import Field, dataclass, field
-from typing import NamedTuple, TypeVar
+from dataclasses import Field, dataclass, field, fields
+from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -15,6 +15,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from metaprior.data import Run, Tasks
 from metaprior.meta import Progress
+from metaprior.words import shortened
 
 OnProgress = Callable[[Progress], None]
 
@@ -143,3 +144,24 @@ class AbstractMethod(abc.ABC):
     @abc.abstractmethod
     def blank_surrogate(self, num_columns: int) -> AbstractSurrogate:
         """A surrogate of the right structure whose numbers mean nothing yet."""
+
+    def summary(self) -> str:
+        """The configuration on one line: its class, and the settings that are not the defaults."""
+        changed = [
+            f"{field.name}={_short(getattr(self, field.name))}"
+            for field in fields(self)
+            if getattr(self, field.name) is not field.default
+            and getattr(self, field.name) != field.default
+        ]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def notes(self) -> list[str]:
+        """Sentences on what this configuration, chosen by `learn`, says about the past tasks."""
+        return []
+
+
+def _short(value: Any) -> str:
+    """A setting in a few characters."""
+    if isinstance(value, AbstractMethod):
+        return value.summary()
+    return f"{value:.3g}" if isinstance(value, float) else shortened(value)

@@ -10,6 +10,7 @@ from importlib.metadata import entry_points
 from typing import TypeVar
 
 from metaprior.methods._method import AbstractMethod
+from metaprior.words import shortened
 
 ENTRY_POINTS = "metaprior.methods"
 
@@ -35,18 +36,28 @@ _registered: dict[str, type[AbstractMethod]] = {}
 Method = TypeVar("Method", bound=type[AbstractMethod])
 
 
+class UnknownMethodError(ValueError):
+    """No method of that name is known in this process; the message ends another sentence."""
+
+
 def register(method: Method) -> Method:
     """Make priors learned by `method`, a class of your own, loadable; usable as a decorator.
 
-    Its class name is what files call it, so it must not be that of another method.
+    Files refer to it by its class name, so that must not be the name of another method.
     """
+    if not (isinstance(method, type) and issubclass(method, AbstractMethod)):
+        raise TypeError(
+            f"`register` received {shortened(method)}; give a class that derives from "
+            "`metaprior.methods.AbstractMethod`."
+        )
     name = method.__name__
     known = _registered.get(name)
-    # A module that is reloaded defines its classes anew: the newest counts.
+    # A reloaded module defines its classes again: the latest definition counts.
     is_other = known is not None and known.__module__ != method.__module__
     if name in OWN_METHODS or is_other:
         raise ValueError(
-            f"There is already a method called {name!r}; rename the class, by which files name it."
+            f"There is already a method called {name!r}; rename the class, since files refer to "
+            "methods by class name."
         )
     _registered[name] = method
     return method
@@ -58,16 +69,22 @@ def own_method(name: str) -> type[AbstractMethod]:
 
 
 def method_class(name: str) -> type[AbstractMethod]:
-    """The method that files call `name`."""
+    """The method that files call `name`; `UnknownMethodError` if nothing here is called that."""
     if name in OWN_METHODS:
         return own_method(name)
     if name not in _registered:
         for entry_point in entry_points(group=ENTRY_POINTS, name=name):
-            register(entry_point.load())
+            try:
+                register(entry_point.load())
+            except (ImportError, AttributeError) as error:
+                raise UnknownMethodError(
+                    f"the entry point {entry_point.value!r} of the method {name!r} cannot be "
+                    f"loaded ({error}); repair or reinstall the package that declares it"
+                ) from error
     if name not in _registered:
-        raise ValueError(
-            f"there is no method called {name!r} here; if it is one of your own, import the module "
-            "that calls `metaprior.methods.register` on it first"
+        raise UnknownMethodError(
+            f"there is no method called {name!r} in this process; if it is one of your own, first "
+            "import the module that calls `metaprior.methods.register` on it"
         )
     return _registered[name]
 

@@ -20,7 +20,7 @@ from metaprior.belief import Prior
 from metaprior.data import Space, direction_sign
 from metaprior.files import replace_folder
 from metaprior.gp import float64
-from metaprior.methods import method_of, settings_of
+from metaprior.methods import UnknownMethodError, method_of, settings_of
 from metaprior.store._card import model_card
 
 FORMAT = "metaprior-prior"
@@ -74,6 +74,8 @@ def load(folder: str | Path, *, space: Space | None = None) -> Prior:
         trained_on = dict(description["trained_on"])
         findings = dict(description.get("findings", {}))
         blank = method.blank_surrogate(saved_space.num_columns)
+    except UnknownMethodError as error:
+        raise PriorFileError(f"Cannot load the prior in {folder}: {error}.") from error
     except (KeyError, TypeError, ValueError) as error:
         problem = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(".")
         raise PriorFileError(
