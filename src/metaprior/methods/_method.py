@@ -6,7 +6,7 @@ Points are single points of the unit cube; `y` is in the units of the runs and m
 import abc
 from collections.abc import Callable
 from dataclasses import Field, dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -18,10 +18,8 @@ from metaprior.meta import Progress
 
 OnProgress = Callable[[Progress], None]
 
-Setting = TypeVar("Setting", bool, float)
 
-
-def traced(default: Setting) -> Setting:
+def traced(default: float | bool) -> Any:
     """A field of a method that may differ between configurations trained at once.
 
     It holds a number or a switch; inside compiled code it is an array.
