@@ -2,6 +2,8 @@
 
 import json
 
+import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -122,5 +124,6 @@ def test_register_kernel_rejects_a_name_that_is_taken():
 
 
 def test_kernel_settings_reject_a_kernel_with_networks():
+    network = eqx.nn.MLP(2, 1, 3, 1, key=jax.random.key(0))
     with pytest.raises(ValueError, match="class FeatureKernel, which could not be saved"):
-        kernel_settings(FeatureKernel(SquaredExponential(), None))  # pyright: ignore
+        kernel_settings(FeatureKernel(SquaredExponential(), network))
