@@ -64,6 +64,9 @@ class SteepPosterior(AbstractPosterior):
     def cdf(self, x, y):
         raise NotImplementedError
 
+    def covariance(self, x):
+        raise NotImplementedError
+
     def sample(self, x, num, *, key):
         raise NotImplementedError
 

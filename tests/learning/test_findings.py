@@ -95,7 +95,7 @@ def made_up(tasks: Tasks, order: list[int] | None = None, **changes: Any) -> Sel
     folds = folds_of(len(tasks), 2)
     exam = exam_of(shuffled, folds)
     answers = examine(LastSeen(jnp.zeros(2)), exam, np.arange(2), np.ones(2, bool))
-    method = FPacohMap(kappa=0.2, offset=1.0, num_steps=5)
+    method = FPacohMap(kappa=0.2, offset=True, num_steps=5)
     standings = [Standing(m, s, np.zeros(3)) for m in (method, FPacohMap()) for s in (5, 10)]
     # One member for each of the two folds.
     judged = LastSeen(jnp.zeros((2, 1)))
@@ -222,7 +222,7 @@ def test_notes_say_what_the_reader_should_know():
     many = tasks_of(*RUNS)
     plain = made_up(many, method=FPacohMap())
     assert _notes(many, plain) == []
-    both = made_up(many, method=FPacohMap(offset=1.0, amplitude=1.0))
+    both = made_up(many, method=FPacohMap(offset=True, amplitude=True))
     assert "differ in level and amplitude" in _notes(many, both)[0]
 
 

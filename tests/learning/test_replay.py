@@ -22,9 +22,7 @@ from metaprior.learning._replay import (
     replay,
     summary,
 )
-from metaprior.methods import AbstractSurrogate
-from metaprior.methods import AbstractGaussianPosterior
-from metaprior.methods._method import Moments
+from metaprior.methods import AbstractGaussianPosterior, AbstractSurrogate, Moments
 from tests.learning.answers import LastSeen, Level, QuickPlainGP, Slope, tasks_of
 
 CAPACITY = 6
@@ -80,6 +78,9 @@ class Side(AbstractGaussianPosterior):
     def moments(self, x):
         is_large = jnp.where(x[0] > 0.5, 1.0, 0.0)
         return Moments(is_large, (1.0 - is_large) * self.std**2, jnp.asarray(0.0))
+
+    def covariance(self, x):
+        raise NotImplementedError
 
     def sample(self, x, num, *, key):
         raise NotImplementedError

@@ -33,7 +33,7 @@ from metaprior.gp import (
 from metaprior.methods._fixed_gp import run_mean_and_std, scaled_and_stretched
 from metaprior.methods._gp_surrogate import GPPosterior
 from metaprior.methods._method import AbstractMethod, AbstractSurrogate, OnProgress
-from metaprior.methods._neural_gp import check_kernel
+from metaprior.methods._neural_gp import settle_kernel
 
 LOWEST_NOISE_VARIANCE = 1e-6
 
@@ -52,7 +52,7 @@ class FittedGP(AbstractMethod):
     kernel: AbstractKernel | None = None
 
     def __post_init__(self) -> None:
-        check_kernel(self.kernel)
+        settle_kernel(self)
 
     @float64
     def meta_train(

@@ -25,7 +25,7 @@ from metaprior.gp import (
 )
 from metaprior.methods._gp_surrogate import GPPosterior, GPSurrogate
 from metaprior.methods._method import AbstractMethod, AbstractSurrogate, OnProgress
-from metaprior.methods._neural_gp import check_kernel
+from metaprior.methods._neural_gp import settle_kernel
 
 # What a fair random search should cover.
 SEARCH_RANGES = {
@@ -53,7 +53,7 @@ class FixedGP(AbstractMethod):
     kernel: AbstractKernel | None = None
 
     def __post_init__(self) -> None:
-        check_kernel(self.kernel)
+        settle_kernel(self)
 
     @float64
     def meta_train(

@@ -16,7 +16,7 @@ from metaprior.methods._gp_surrogate import GPSurrogate
 from metaprior.methods._gradient import AbstractGradientMethod
 from metaprior.methods._hyper_prior import estimator_of, hyper_prior_of
 from metaprior.methods._method import traced
-from metaprior.methods._neural_gp import check_kernel, neural_gp, with_effects
+from metaprior.methods._neural_gp import neural_gp, settle_kernel, with_effects
 
 # What a fair random search should cover: the paper's table, and the two spreads that it has not.
 # The paper's lengthscale is 0.1 to 1 in standardised units; ours is that divided by the square root
@@ -84,7 +84,7 @@ class FPacohMap(AbstractGradientMethod):
     kernel: AbstractKernel | None = None
 
     def __post_init__(self) -> None:
-        check_kernel(self.kernel)
+        settle_kernel(self)
         for name in ("offset", "amplitude", "warp"):
             if not isinstance(getattr(self, name), bool):
                 raise TypeError(

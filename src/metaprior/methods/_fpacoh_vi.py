@@ -26,7 +26,7 @@ from metaprior.methods._gradient import AbstractGradientMethod
 from metaprior.methods._hyper_prior import estimator_of, hyper_prior_of
 from metaprior.methods._method import AbstractSurrogate, traced
 from metaprior.methods._mixture import MixturePosterior, equal_mixture
-from metaprior.methods._neural_gp import check_kernel, neural_gp
+from metaprior.methods._neural_gp import neural_gp, settle_kernel
 
 # What a fair random search should cover.
 SEARCH_RANGES = {
@@ -98,7 +98,7 @@ class FPacohVI(AbstractGradientMethod):
     kernel: AbstractKernel | None = None
 
     def __post_init__(self) -> None:
-        check_kernel(self.kernel)
+        settle_kernel(self)
 
     def initial(self, num_columns: int, *, key: PRNGKeyArray) -> HyperPosterior:
         process = neural_gp(num_columns, self.feature_dim, self.kernel, key=key)

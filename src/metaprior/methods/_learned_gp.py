@@ -24,7 +24,7 @@ from metaprior.meta import LikelihoodObjective, MetaData, log_likelihoods
 from metaprior.methods._gp_surrogate import GPSurrogate
 from metaprior.methods._gradient import AbstractGradientMethod
 from metaprior.methods._method import traced
-from metaprior.methods._neural_gp import check_kernel
+from metaprior.methods._neural_gp import settle_kernel
 
 # What a fair random search should cover. There are no weight matrices for a weight decay to
 # shrink.
@@ -70,7 +70,7 @@ class LearnedGP(AbstractGradientMethod):
     kernel: AbstractKernel | None = None
 
     def __post_init__(self) -> None:
-        check_kernel(self.kernel)
+        settle_kernel(self)
 
     def initial(self, num_columns: int, *, key: PRNGKeyArray) -> GaussianProcess:
         # Distances between points of a d-dimensional domain grow like the square root of d.

@@ -6,7 +6,7 @@ Points are single points of the unit cube; `y` is in the units of the runs and m
 import abc
 from collections.abc import Callable
 from dataclasses import Field, dataclass, field, fields
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -19,10 +19,8 @@ from metaprior.words import shortened
 
 OnProgress = Callable[[Progress], None]
 
-Setting = TypeVar("Setting", bool, float)
 
-
-def traced(default: Setting) -> Setting:
+def traced(default: float | bool) -> Any:
     """A field of a method that may differ between configurations trained at once.
 
     It holds a number or a switch; inside compiled code it is an array.

@@ -1,5 +1,7 @@
 """The Gaussian-process prior with neural mean and kernel that F-PACOH and PACOH learn."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -14,6 +16,7 @@ from metaprior.gp import (
     SquaredExponential,
     Warp,
     as_arrays,
+    kernel_of,
     kernel_settings,
 )
 
@@ -22,15 +25,21 @@ WIDTH, DEPTH = 32, 3
 Switch = Bool[Array, ""] | bool
 
 
-def check_kernel(kernel: AbstractKernel | None) -> None:
-    """Raise if a method cannot be trained with this `kernel`, or not be saved."""
+def settle_kernel(method: Any) -> None:
+    """Replace `method.kernel` by the same kernel in plain numbers, as a saved prior has it.
+
+    So that methods compare equal, and a kernel that could not be saved is refused before training.
+    """
+    kernel = method.kernel
     if kernel is None:
         return
     if not isinstance(kernel, AbstractKernel):
         raise TypeError(
-            f"`kernel` is {kernel!r}; give a kernel of `metaprior.gp`, such as Matern(), or None."
+            f"`kernel` of {type(method).__name__} is {kernel!r}; give a kernel of `metaprior.gp`, "
+            "such as Matern(), or None."
         )
-    kernel_settings(kernel)
+    # Methods are frozen, and this is still their construction.
+    object.__setattr__(method, "kernel", kernel_of(kernel_settings(kernel)))
 
 
 def neural_gp(

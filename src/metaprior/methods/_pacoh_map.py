@@ -17,7 +17,7 @@ from metaprior.meta import MetaData, PacohObjective
 from metaprior.methods._gp_surrogate import GPSurrogate
 from metaprior.methods._gradient import AbstractGradientMethod
 from metaprior.methods._method import traced
-from metaprior.methods._neural_gp import check_kernel, neural_gp
+from metaprior.methods._neural_gp import neural_gp, settle_kernel
 
 # What a fair random search should cover. The standard deviation of the hyper-prior is not among
 # them: the objective depends on kappa divided by its square only.
@@ -64,7 +64,7 @@ class PacohMap(AbstractGradientMethod):
     kernel: AbstractKernel | None = None
 
     def __post_init__(self) -> None:
-        check_kernel(self.kernel)
+        settle_kernel(self)
 
     def initial(self, num_columns: int, *, key: PRNGKeyArray) -> GaussianProcess:
         return neural_gp(num_columns, self.feature_dim, self.kernel, key=key)

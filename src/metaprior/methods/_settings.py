@@ -1,7 +1,7 @@
 """A method's settings as JSON has them, and back; a method may wrap another one."""
 
 import dataclasses
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 from metaprior.gp import AbstractKernel, kernel_of, kernel_settings
 from metaprior.methods._method import AbstractMethod
@@ -48,18 +48,13 @@ def method_of(described: dict[str, Any], *, depth: int = 1) -> AbstractMethod:
             if not isinstance(value, dict) or "name" not in value:
                 raise ValueError(f"{field.name} of {name} is {value!r}, which is not a method")
             settings[field.name] = method_of(value, depth=depth + 1)
+        elif AbstractKernel in get_args(kind) and value is not None:
+            settings[field.name] = kernel_of(value)
         elif isinstance(value, dict):
-            settings[field.name] = _part_of(value, f"{field.name} of {name}")
+            if "process" not in value:
+                raise ValueError(f"{field.name} of {name} is {value!r}, which is not a process")
+            settings[field.name] = DescribedProcess(str(value["process"]))
     return method(**settings)
-
-
-def _part_of(described: dict[str, Any], where: str) -> AbstractKernel | AbstractProcess:
-    """The kernel or process that a setting describes."""
-    if "kernel" in described:
-        return kernel_of(described)
-    if "process" in described:
-        return DescribedProcess(str(described["process"]))
-    raise ValueError(f"{where} is {described!r}, which is neither a kernel nor a process")
 
 
 def _is_method(kind: Any) -> bool:
