@@ -5,7 +5,7 @@
     python -m benchmarks.negative_transfer --records all.json
     python -m benchmarks.negative_transfer --show all.json --markdown
 
-New tasks are random Branin functions. Past runs are vanilla GP-UCB histories (n and T of the
+New tasks are random Branin functions. Past runs are fixed GP-UCB histories (n and T of the
 family) of functions that are like them, or not:
 
     friendly    Branin functions
@@ -38,8 +38,8 @@ from metaprior.data import Run, Space, Tasks
 from metaprior.gp import float64
 from metaprior.lab.environments import Branin
 from metaprior.lab.environments._simulated import AbstractFormula
-from metaprior.lab.studies import Race, race
-from metaprior.lab.studies._offline import recorded, vanilla_policy
+from metaprior.lab.studies import PolicyRace, race
+from metaprior.lab.studies._races import recorded, fixed_gp_policy
 from metaprior.methods import (
     AbstractSurrogate,
     FittedGP,
@@ -92,7 +92,7 @@ def past_runs(history: str, num_tasks: int, run_length: int, *, key) -> Tasks:
     tasks = FAMILY.training_tasks(num_tasks, key=key_tasks)
     turn, move, factor = (jnp.full(num_tasks, value) for value in HISTORIES[history])
     disguised = Disguised(tasks, turn, move, factor)
-    found = race(vanilla_policy(FAMILY), disguised, run_length, key=key_race)
+    found = race(fixed_gp_policy(FAMILY), disguised, run_length, key=key_race)
     return recorded(FAMILY, found.x, found.y)
 
 
@@ -126,7 +126,7 @@ def _policy(surrogate: AbstractSurrogate) -> SurrogatePolicy:
 
 
 @float64
-def trust_along(guarded: GuardedSurrogate, found: Race) -> Float[np.ndarray, "tasks steps"]:
+def trust_along(guarded: GuardedSurrogate, found: PolicyRace) -> Float[np.ndarray, "tasks steps"]:
     """Trust after each number of queries from none to all."""
     return np.asarray(_trust(guarded, jnp.asarray(found.x), jnp.asarray(found.y)))
 

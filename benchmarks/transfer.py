@@ -9,7 +9,7 @@
     python -m benchmarks.transfer --line-up hindsight      # 64 configurations of F-PACOH-MAP
     python -m benchmarks.transfer --show *.json --best     # rivals as one: the best in each column
 
-For every family and seed: histories of n tasks and T points are collected by vanilla GP-UCB (the
+For every family and seed: histories of n tasks and T points are collected by fixed GP-UCB (the
 paper's table of n and T), every method is trained on them with its defaults, and then optimises the
 same unseen tasks with UCB with checks, the library's acquisition; one more row shows F-PACOH-MAP
 with the plain UCB of the paper. The bound is the paper's, beta = 2, in the line-ups of the paper
@@ -17,7 +17,7 @@ and of the framework; in the others it is the library's default, beta = 1, and r
 are shown with both. The seeds 0, 1, 2, ... were never used to choose
 a default; `benchmarks.choose_defaults` says which were.
 
-The vanilla GP is shown at five fixed lengthscales; the best of them and of the fitted GP, chosen
+The fixed GP is shown at five fixed lengthscales; the best of them and of the fitted GP, chosen
 in hindsight for each family and column, is what F-PACOH is compared with. The fitted GP starts from
 five points that cover the space. Calibration error and log-likelihood are those of 200 uniform
 points of each task, given 1, 4, 8 and 16 uniform points, averaged over these; the calibration error
@@ -59,7 +59,7 @@ from metaprior.lab.studies import (
     race,
     values_at_predicted_best,
 )
-from metaprior.lab.studies._draws import draw_numbers
+from metaprior.lab.studies._search import draw_numbers
 from metaprior.lab.studies._entrants import search_ranges
 from metaprior.methods import (
     ABLR,
@@ -99,7 +99,7 @@ PAPER = {
     "Learned GP": LearnedGP(),
     "NP": NeuralProcess(),
     "RWGP": RankWeightedGP(),
-    **{f"vanilla GP {value}": FixedGP(lengthscale=value) for value in LENGTHSCALES},
+    **{f"fixed GP {value}": FixedGP(lengthscale=value) for value in LENGTHSCALES},
     FITTED: FittedGP(),
 }
 
@@ -127,7 +127,7 @@ def framework(family: Family) -> dict[str, AbstractMethod]:
         "F-PACOH-BNN, SSGE": FPacohBNN(),
         "F-PACOH-BNN, sliced": FPacohBNN(score_estimator="sliced"),
         "PACOH-MAP": PacohMap(),
-        "vanilla GP 0.2": FixedGP(),
+        "fixed GP 0.2": FixedGP(),
         FITTED: FittedGP(),
     }
 
@@ -157,7 +157,7 @@ def without_tuning(family: Family) -> dict[str, AbstractMethod]:
     """`learn` beside the default configuration of F-PACOH and what needs no past."""
     rivals: dict[str, AbstractMethod] = {
         FITTED: FittedGP(),
-        **{f"vanilla GP {value}": FixedGP(lengthscale=value) for value in LENGTHSCALES},
+        **{f"fixed GP {value}": FixedGP(lengthscale=value) for value in LENGTHSCALES},
     }
     return {
         LEARN: Chosen(),
@@ -202,7 +202,7 @@ METRICS = (
 )
 TOGETHER = {
     FITTED: "fitted GP, the better bound",
-    "vanilla GP": "fixed vanilla GP, best of {}",
+    "fixed GP": "fixed fixed GP, best of {}",
     "configuration": "F-PACOH-MAP, best of {} configurations",
 }
 # What one method did on the tasks of one seed: each metric with one number a task (or a seed).
@@ -358,7 +358,7 @@ def show(everything: dict[str, dict], console: Console) -> None:
         "best vanilla",
         "pooled",
         "best vanilla",
-        title="Ours against the best vanilla GP of each column",
+        title="Ours against the best fixed GP of each column",
     )
     for family, results in everything.items():
         summary.add_row(family, *(f"{value:.3g}" for value in verdict(results)))

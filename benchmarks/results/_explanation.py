@@ -104,7 +104,7 @@ def _tables(chosen: dict) -> str:
         "**On the tables there is little to learn a network from.** Fifteen past runs of 10, 20 "
         f"and 50 points: the search chose learning rates of {rates} for F-PACOH-MAP, next to the "
         "lower end of their range (1e-4), that is, little training in 4,000 steps. The Learned "
-        "GP, with a constant mean and one kernel for all datasets, and the vanilla GP have the "
+        "GP, with a constant mean and one kernel for all datasets, and the fixed GP have the "
         "lowest means in the end. Datasets differ in level about as much as values within one do "
         f"({levels}), and all past runs are standardised together. What F-PACOH-MAP and PACOH-MAP "
         "gain on tables is the first queries. Twelve test datasets tell few methods apart: most "
@@ -128,7 +128,7 @@ def _below_what_matters(regret: Any) -> str:
     return (
         "**In the end, two smooth dimensions are easy.** On Branin, whose values span hundreds, "
         f"F-PACOH-MAP ends at {regret[OURS, 'branin']:.1e} and ABLR at "
-        f"{regret['ABLR', 'branin']:.1e}; the vanilla GP has come to "
+        f"{regret['ABLR', 'branin']:.1e}; the fixed GP has come to "
         f"{regret['FixedGP', 'branin']:.1e} by then. The difference is significant and too small "
         "to matter."
     )
@@ -156,7 +156,7 @@ def _not_stuck(offline: DataFrame) -> str:
         "with β = 2, without the checks that are the library's default, and one might expect a "
         "learned prior to stay where it is wrong. Runs whose regret does not change after t = "
         f"{HALF} although it is above 1 % of what random search has at first: F-PACOH-MAP {said}; "
-        f"{more}. On tables nothing is asked twice, and the vanilla GP has such runs as often "
+        f"{more}. On tables nothing is asked twice, and the fixed GP has such runs as often "
         f"({tables})."
     )
 
@@ -200,9 +200,9 @@ def _lifelong(lifelong: DataFrame) -> str:
     (ours, every), (theirs, _) = counts[OURS], counts["FixedGP"]
     worst = here[here["method"] == OURS]["simple_regret"].max()
     return (
-        "**Lifelong on tables: transfer that hurts.** On GLMNET a vanilla GP is nearly done after "
+        "**Lifelong on tables: transfer that hurts.** On GLMNET a fixed GP is nearly done after "
         f"20 queries. {ours} of F-PACOH-MAP's {every} runs 8 to 10 end with a regret above "
-        f"{LARGE_REGRET} (the worst: {worst:.2g}), {theirs} of the vanilla GP's: priors learned "
+        f"{LARGE_REGRET} (the worst: {worst:.2g}), {theirs} of the fixed GP's: priors learned "
         "from a handful of runs keep it away from the best region for all 20 queries. With plain "
         "UCB nothing guards against that. The first run has five different tasks, so that a fall "
         "from there has wide intervals even where the mean falls by a factor of a hundred."

@@ -18,7 +18,7 @@ from benchmarks.results._statistics import against_others, compare, estimate, ra
 from benchmarks.results._tables import beside_the_paper, by_method, configurations
 from metaprior.lab.environments import Table
 from metaprior.lab.studies import Job, start_study
-from metaprior.lab.studies._records import write_record
+from metaprior.lab.studies._folder import write_record
 from metaprior.lab.studies._repetitions import keys_of
 
 
@@ -184,7 +184,7 @@ def test_stuck_runs_by_hand():
 
 
 def test_tables_of_the_paper_and_of_configurations(tmp_path):
-    printed = {"vanillagp": {"branin": (0.123, 0.004)}}
+    printed = {"fixedgp": {"branin": (0.123, 0.004)}}
     text = beside_the_paper(frame("FixedGP", [0.2, 0.4]), printed, "lower")
     assert "*0.123 ± 0.004*" in text and "0.3 ± 1.3" in text
     (tmp_path / "branin").mkdir()

@@ -19,7 +19,7 @@ from metaprior.cli._app import app
 from metaprior.cli._demo_report import speed_up
 from metaprior.cli._demo_study import collected_tasks
 from metaprior.cli._stages import Stages
-from metaprior.lab.studies import Race, collect_histories
+from metaprior.lab.studies import PolicyRace, collect_histories
 
 WRITTEN = {"metaprior-demo.png", "results.json", "prior"}
 
@@ -97,7 +97,7 @@ def test_prints_tables_that_say_what_was_done(demo):
         "Simple regret on 3 unseen Branin tasks: mean ± 95 % interval",
         "5 queries 10 queries",
         "F-PACOH",
-        "vanilla GP",
+        "fixed GP",
         "random search",
         "4 past runs of 6 queries",
         "calibration error log-likelihood",
@@ -121,7 +121,7 @@ def test_json_is_the_file_and_the_same_seed_gives_the_same_numbers(demo):
 def test_numbers_have_their_places(demo):
     found = json.loads(demo.numbers)
     assert found["seed"] == 3
-    assert set(found["simple_regret"]) == {"F-PACOH", "vanilla GP", "random search"}
+    assert set(found["simple_regret"]) == {"F-PACOH", "fixed GP", "random search"}
     for regret in found["simple_regret"].values():
         assert set(regret) == {"5", "10"}
         assert -1e-9 <= regret["10"]["mean"] <= regret["5"]["mean"] < 400
@@ -143,9 +143,9 @@ def test_past_queries_lie_on_the_functions_that_are_drawn(monkeypatch):
         y = np.stack(
             [t.evaluate(20 * u - 10) for t, u in zip(family.unstack(tasks), x, strict=True)]
         )
-        return Race(y, y, x, y)
+        return PolicyRace(y, y, x, y)
 
-    monkeypatch.setattr("metaprior.lab.studies._offline.race", random_race)
+    monkeypatch.setattr("metaprior.lab.studies._races.race", random_race)
     collected = collect_histories(family, 4, 6, key=key)
     for i, task in enumerate(collected_tasks(family, 4, key)):
         points, values = collected.run(i)

@@ -14,7 +14,7 @@ from metaprior.plots import (
     Belief,
     CoverageCurve,
     Landscape,
-    PastRuns,
+    PastQueries,
     RegretCurves,
     draw_belief,
     draw_coverage,
@@ -54,7 +54,7 @@ def band_edges(collection: PolyCollection):
 
 
 def test_past_runs_show_every_function_and_query(ax):
-    past = PastRuns(X, np.stack([X, 2 * X, 3 * X]), np.array([0.5, -0.5]), np.array([1.0, -1.0]))
+    past = PastQueries(X, np.stack([X, 2 * X, 3 * X]), np.array([0.5, -0.5]), np.array([1.0, -1.0]))
     draw_past_runs(ax, past)
     *functions, queries = ax.lines
     assert [line.get_ydata()[-1] for line in functions] == [1.0, 2.0, 3.0]
@@ -123,7 +123,7 @@ def test_a_flat_landscape_can_be_drawn(ax):
 
 
 def small_demo_figure() -> Figure:
-    past = PastRuns(X, np.stack([X, 2 * X]), np.array([0.5]), np.array([0.5]))
+    past = PastQueries(X, np.stack([X, 2 * X]), np.array([0.5]), np.array([0.5]))
     levels = np.linspace(0.0, 1.0, 3)
     return demo_figure(
         ("ours", "theirs", "chance"),

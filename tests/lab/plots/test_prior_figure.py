@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from metaprior.lab.plots import hyper_prior_figure, prior_and_posterior
 from metaprior.plots import (
     Belief,
-    PastRuns,
+    PastQueries,
     draw_belief,
 )
 
@@ -30,10 +30,10 @@ def test_samples_are_drawn_and_a_missing_truth_is_not():
 
 @pytest.mark.parametrize("with_past", [False, True])
 def test_prior_above_posterior_for_each_method(with_past):
-    past = PastRuns(X, SAMPLES, X, X) if with_past else None
+    past = PastQueries(X, SAMPLES, X, X) if with_past else None
     figure = prior_and_posterior(CURVES, past)
     axes = figure.axes[with_past:]
-    assert [ax.get_title() for ax in axes] == ["Vanilla GP", "", "F-PACOH-MAP", ""]
+    assert [ax.get_title() for ax in axes] == ["Fixed GP", "", "F-PACOH-MAP", ""]
     truths = [[line.get_label() for line in ax.lines].count("truth") for ax in axes]
     assert truths == [0, 1, 0, 1]
     colours = [ax.lines[0].get_color() for ax in axes]

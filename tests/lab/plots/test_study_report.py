@@ -20,7 +20,7 @@ from metaprior.lab.plots._search_report import best_so_far
 from metaprior.lab.plots._study_files import StudyResults, read_results
 from metaprior.lab.plots._tables import markdown
 from metaprior.lab.studies._jobs import Job
-from metaprior.lab.studies._records import read_records, start_study, write_record
+from metaprior.lab.studies._folder import read_records, start_study, write_record
 
 # Simple regret of four samples (two seeds, two tasks) after 1, 2 and 3 steps.
 OURS = np.array([[[1.0, 0.5, 0.1], [2.0, 0.5, 0.2]], [[3.0, 0.5, 0.3], [6.0, 0.5, 0.2]]])
@@ -121,19 +121,19 @@ def test_offline_table_shows_means_intervals_and_the_lowest(offline):
     assert "| F-PACOH-MAP | **3.0 ± 3.4** | **0.20 ± 0.13** |" in branin
     assert "| Random search | 4.0 ± 3.4 | 1.20 ± 0.13 |" in branin
     assert "| F-PACOH-MAP | **3.0 ± 3.4** | 0.20 ± 0.13 |" in glmnet
-    assert "| Vanilla GP | **3.0 ± 3.4** | **0 ± 0** |" in glmnet
+    assert "| Fixed GP | **3.0 ± 3.4** | **0 ± 0** |" in glmnet
 
 
 def test_comparisons_are_paired(offline):
     """The intervals of the two methods overlap widely; those of their differences do not."""
     rows = lines_of(offline[0] / "report" / "simple-regret-comparison.md")
-    assert rows["Vanilla GP"] == ["win", "loss", "1/0/1"]
+    assert rows["Fixed GP"] == ["win", "loss", "1/0/1"]
     assert rows["Random search"] == ["win", "–", "1/0/0"]
 
 
 def test_random_search_has_no_inference_regret(offline):
     rows = lines_of(offline[0] / "report" / "inference-regret.md")
-    assert "Random search" not in rows and "Vanilla GP" in rows
+    assert "Random search" not in rows and "Fixed GP" in rows
 
 
 def test_twice_the_same_report(offline):
@@ -283,7 +283,7 @@ def test_lifelong_report(tmp_path):
     assert lines_of(tmp_path / "report" / "cumulative-inference-regret.md").keys() == {
         "",
         "F-PACOH-MAP",
-        "Vanilla GP",
+        "Fixed GP",
     }
 
 
@@ -312,14 +312,14 @@ def test_supervised_report_stands_beside_the_paper(tmp_path):
     assert rows[""] == ["Random Mixture 1d", "Random Branin", "XGBoost"]
     assert rows["F-PACOH-MAP"] == ["**3.000 ± 3.437**"] * 3
     assert rows["F-PACOH-MAP, paper"] == ["–", "**-1.854 ± 0.015**", "1.051 ± 0.079"]
-    assert rows["Vanilla GP, paper"] == ["–", "-3.027 ± 0.000", "0.872 ± 0.000"]
+    assert rows["Fixed GP, paper"] == ["–", "-3.027 ± 0.000", "0.872 ± 0.000"]
     assert "RWGP" in rows and "RWGP, paper" not in rows
     errors = lines_of(tmp_path / "report" / "calibration-error.md")
     assert errors["F-PACOH-MAP"] == ["**0.130 ± 0.034**"] * 3
     assert errors["F-PACOH-MAP, paper"][2] == "**0.077 ± 0.001**"
     assert "NeurIPS 2021" in (tmp_path / "report" / "log-likelihood.tex").read_text()
     won = lines_of(tmp_path / "report" / "calibration-error-comparison.md")
-    assert won["Vanilla GP"] == ["win", "win", "win", "3/0/0"]
+    assert won["Fixed GP"] == ["win", "win", "win", "3/0/0"]
 
 
 def test_calibration_report(tmp_path):

@@ -17,9 +17,9 @@ import pandas as pd
 import psutil
 import pytest
 
-from metaprior.lab.studies._engine import Standing, run_jobs, seconds_left
+from metaprior.lab.studies._engine import JobsProgress, run_jobs, seconds_left
 from metaprior.lab.studies._jobs import Job
-from metaprior.lab.studies._records import RecordWarning, read_records
+from metaprior.lab.studies._folder import RecordWarning, read_records
 from tests.lab.studies.engine_jobs import HERE, NOTES, executions, study
 
 ROOT = Path(__file__).parents[2]
@@ -162,7 +162,7 @@ def test_the_traceback_is_kept_until_the_job_succeeds(tmp_path, monkeypatch):
 def test_progress_counts_and_estimates(tmp_path):
     jobs = [*study(3), Job(f"{HERE}:refuse", {"seed": 7})]
     run_jobs(jobs[:1], tmp_path)
-    told: list[Standing] = []
+    told: list[JobsProgress] = []
     run_jobs(jobs, tmp_path, on_progress=told.append)
     assert [(s.done, s.failed, s.current) for s in told] == [
         (0, 0, None),

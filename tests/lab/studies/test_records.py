@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metaprior.lab.studies._jobs import Job, canonical_json
-from metaprior.lab.studies._records import (
+from metaprior.lab.studies._folder import (
     RecordWarning,
     finished_jobs,
     read_records,

@@ -34,9 +34,9 @@ from metaprior.lab.studies import (
 from metaprior.lab.studies import _lifelong as lifelong
 from metaprior.lab.studies import _search as search
 from metaprior.lab.studies._batches import race_each, with_room
-from metaprior.lab.studies._draws import draw_numbers, draw_shapes
+from metaprior.lab.studies._search import draw_numbers, draw_shapes
 from metaprior.lab.studies._entrants import RANDOM_SEARCH, known_families, search_ranges
-from metaprior.lab.studies._grid import rows
+from metaprior.lab.studies._batches import rows_of
 from metaprior.lab.studies._presets import KINDS, POLICIES
 from metaprior.lab.studies._repetitions import (
     VALIDATION_SEED,
@@ -405,7 +405,7 @@ def test_the_full_studies_have_the_sizes_of_the_paper():
 
 def test_flags_override_files_and_files_override_presets(tmp_path):
     file = tmp_path / "study.toml"
-    file.write_text('kind = "offline"\nseeds = 7\nsteps = 9\nmethods = ["vanillagp"]\nblock = 3\n')
+    file.write_text('kind = "offline"\nseeds = 7\nsteps = 9\nmethods = ["fixedgp"]\nblock = 3\n')
     found = specification_of(
         "offline", preset="smoke", file=file, steps=11, cuts={"block": 1, "chunk": 5, "seeds": 99}
     )

@@ -15,10 +15,9 @@ from jaxtyping import Array, Float, Key, PRNGKeyArray
 
 from metaprior.data import Tasks
 from metaprior.gp import float64
-from metaprior.lab.environments import AbstractTask, Family
+from metaprior.lab.environments import AbstractTask, Family, known_families
 from metaprior.lab.studies._batches import race_each
-from metaprior.lab.studies._entrants import known_families
-from metaprior.lab.studies._offline import recorded, vanilla_policy
+from metaprior.lab.studies._races import fixed_gp_policy, recorded
 from metaprior.meta import stack
 
 VALIDATION_SEED = 1000
@@ -59,7 +58,7 @@ def histories(
     pairs = [jax.random.split(keys_of(seed).history) for seed in seeds]
     drawn = [family.training_tasks(num_tasks, key=key_tasks) for key_tasks, _ in pairs]
     found = race_each(
-        stack([vanilla_policy(family)] * len(seeds)),
+        stack([fixed_gp_policy(family)] * len(seeds)),
         stacked_tasks(drawn),
         run_length,
         keys=split_each([key_race for _, key_race in pairs], count_of(drawn[0])),

@@ -13,9 +13,8 @@ from jaxtyping import Int, PRNGKeyArray
 
 from metaprior.data import Tasks
 from metaprior.gp import float64
-from metaprior.lab.studies._batches import Exam, judge_each, train_each
+from metaprior.lab.studies._batches import ContextSplit, judge_each, rows_of, train_each
 from metaprior.lab.studies._entrants import method_named
-from metaprior.lab.studies._grid import rows
 from metaprior.lab.studies._jobs import Columns, Job
 from metaprior.lab.studies._repetitions import histories, keys_of, stacked_keys
 from metaprior.lab.studies._specification import Specification, jobs_by_seeds
@@ -46,7 +45,7 @@ def run_supervised(job: Specification) -> Columns:
     sizes = [halves[0].context.shape[1]]
     judged = judge_each(surrogates, stack(exams), sizes, chunk=chunk)
     log_density, cdf, error = (array[:, :, 0] for array in judged)
-    columns = rows(
+    columns = rows_of(
         {"seed": np.asarray(seeds), "held_out": range(log_density.shape[1])},
         {
             "log_likelihood": log_density.mean(axis=2),
@@ -81,7 +80,7 @@ def split(history: Tasks, *, key: PRNGKeyArray) -> Halves:
     return Halves(learn, predict, points[:, : length // 2], points[:, length // 2 :])
 
 
-def exam(history: Tasks, halves: Halves) -> Exam:
+def exam(history: Tasks, halves: Halves) -> ContextSplit:
     """Contexts and test points of the tasks to be predicted."""
     task = halves.predict[:, None]
     chosen = [
@@ -89,4 +88,4 @@ def exam(history: Tasks, halves: Halves) -> Exam:
         for points in (halves.context, halves.test)
         for array in (history.x, history.y)
     ]
-    return Exam(*(jnp.asarray(array) for array in chosen))
+    return ContextSplit(*(jnp.asarray(array) for array in chosen))

@@ -1,25 +1,29 @@
-"""The files of a study: what it is, and one Parquet file for each job that has finished.
+"""The folder of a study: what it is, and one Parquet file for each job that has finished.
 
     study.json              the specification of the study
     jobs/<name>.parquet     what the job of that name returned, with the job itself in the metadata
     jobs/<name>.error.txt   why the job of that name failed, until it succeeds
 
-A file is there whole or not at all, whenever the process or the machine stops.
+A file is there whole or not at all, whenever the process or the machine stops. This module is the
+only reader and writer of these files: the engine, reports, benchmarks and commands go through it.
 """
 
 import json
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from metaprior.files import replace_file
+from metaprior.files import hold, replace_file
 from metaprior.lab.studies._extra import import_extra
 from metaprior.lab.studies._jobs import FORMAT_VERSION, Columns, Job, canonical_json
 
 FORMAT = "metaprior-study"
-STUDY, JOBS = "study.json", "jobs"
+# Their jobs have other kinds, and one of the methods another name.
+OLD_FORMAT_VERSIONS = (1,)
+STUDY, JOBS, LOCK = "study.json", "jobs", ".lock"
 JOB_KEY = b"metaprior.job"
 NAME_COLUMN = "job"
 SHOWN_LENGTH = 200
@@ -36,11 +40,33 @@ class RecordWarning(UserWarning):
     """A file among the records is not one; its job counts as unfinished."""
 
 
+class StudyResults(NamedTuple):
+    """A study and everything that has been measured in it so far.
+
+    - `records`: as `read_records` gives them.
+    """
+
+    folder: Path
+    specification: dict[str, Any]
+    records: DataFrame
+
+    @property
+    def kind(self) -> str:
+        """Which study it was: `"offline"`, `"lifelong"` and so on."""
+        return str(self.specification.get("kind"))
+
+
+def read_results(folder: str | Path) -> StudyResults:
+    """The study in `folder`, finished or not, and its records."""
+    folder = Path(folder)
+    return StudyResults(folder, read_study(folder), read_records(folder))
+
+
 def start_study(folder: str | Path, specification: dict[str, Any]) -> Path:
     """Make `folder` the folder of this study; it may be so already, but of no other study."""
     folder = Path(folder)
     text = canonical_json(specification)
-    if (folder / STUDY).exists():
+    if holds_study(folder):
         held = read_study(folder)
         if canonical_json(held) != text:
             raise ValueError(
@@ -58,6 +84,11 @@ def start_study(folder: str | Path, specification: dict[str, Any]) -> Path:
     return folder
 
 
+def holds_study(folder: str | Path) -> bool:
+    """Whether a study was ever started in `folder`."""
+    return (Path(folder) / STUDY).exists()
+
+
 def read_study(folder: str | Path) -> dict[str, Any]:
     """The specification of the study in `folder`."""
     path = Path(folder) / STUDY
@@ -72,12 +103,36 @@ def read_study(folder: str | Path) -> dict[str, Any]:
         ) from error
     if not isinstance(whole, dict) or whole.get("format") != FORMAT:
         raise ValueError(f"{path} was not written by a study of metaprior; name another folder.")
-    if whole.get("format_version") != FORMAT_VERSION:
+    version = whole.get("format_version")
+    if version in OLD_FORMAT_VERSIONS:
         raise ValueError(
-            f"{path} has format version {whole.get('format_version')!r}, and this metaprior reads "
-            f"version {FORMAT_VERSION}; use the metaprior that wrote it, or another folder."
+            f"{path} has format version {version}, whose jobs and methods had other names than in "
+            f"version {FORMAT_VERSION}; run the study again in a new folder, or read this one with "
+            "the metaprior that wrote it."
         )
+    if version != FORMAT_VERSION:
+        raise ValueError(
+            f"{path} has format version {version!r}, and this metaprior reads version "
+            f"{FORMAT_VERSION}; use the metaprior that wrote it, or another folder."
+        )
+    if not isinstance(whole.get("specification"), dict):
+        raise ValueError(f"{path} has no specification; restore it from a copy.")
     return whole["specification"]
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keep `folder` for this process while in the context; refuse if another one has it."""
+
+    def if_held(holder: str) -> ValueError:
+        return ValueError(
+            f"A study is already running in {folder} ({holder}); wait for it, stop it, or name "
+            "another folder."
+        )
+
+    folder.mkdir(parents=True, exist_ok=True)
+    with hold(folder / LOCK, if_held=if_held):
+        yield
 
 
 def write_record(folder: Path, job: Job, columns: Columns) -> Path:
@@ -106,7 +161,7 @@ def write_record(folder: Path, job: Job, columns: Columns) -> Path:
 
 
 def write_error(folder: Path, job: Job, text: str) -> Path:
-    """Keep why `job` failed, for whoever wants to know more than the reason."""
+    """Keep why `job` failed, with the full traceback."""
     path = _error_path(folder, job)
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, text.encode(errors="replace"))
