@@ -25,7 +25,7 @@ methods = {
 if not small:
     methods |= {"NP": mp.methods.NeuralProcess(), "RWGP": mp.methods.RankWeightedGP()}
 
-# %% Past runs, and tasks that nobody has seen
+# %% Past runs, and unseen tasks
 family = mp.lab.environments.Mixture1d()
 key_history, key_tasks, key_train, key_race = jax.random.split(jax.random.key(0), 4)
 history = mp.lab.studies.collect_histories(

@@ -26,7 +26,7 @@ num_steps = 200 if small else 4000
 grid = np.linspace(-10.0, 10.0, 201)
 observed_x = np.array([-6.0, 0.0, 6.0])
 
-# %% Past runs, made by fixed GP-UCB, and a function that nobody has seen
+# %% Past runs, made by fixed GP-UCB, and an unseen function
 family = mp.lab.environments.Mixture1d()
 key_past, key_new = jax.random.split(jax.random.key(0))
 past = mp.lab.studies.collect_histories(family, family.num_tasks, family.run_length, key=key_past)

@@ -1,4 +1,4 @@
-"""The plain reading: the questions that the studies were made for, answered from their records."""
+"""The findings: the questions that the studies were made for, answered from their records."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from benchmarks.results._statistics import (
     score,
 )
 from benchmarks.results._tables import PARTIAL, environments_of, label_of
-from metaprior.lab.plots._looks import in_order, looks_of, title_of
+from metaprior.lab.plots import in_order, looks_of, title_of
 
 OURS, BASELINE = "FPacohMap", "FixedGP"
 EARLY, LAST = 20, 100

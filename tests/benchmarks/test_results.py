@@ -17,9 +17,7 @@ from benchmarks.results._reading import places
 from benchmarks.results._statistics import against_others, compare, estimate, rank, score
 from benchmarks.results._tables import beside_the_paper, by_method, configurations
 from metaprior.lab.environments import Table
-from metaprior.lab.studies import Job, start_study
-from metaprior.lab.studies._folder import write_record
-from metaprior.lab.studies._repetitions import keys_of
+from metaprior.lab.studies import Job, keys_of, start_study, write_record
 
 
 def frame(method, values, environment="branin", units=None):

@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 
 import metaprior as mp
 from metaprior.cli._app import app
-from metaprior.cli._demo_report import speed_up
-from metaprior.cli._demo_study import collected_tasks
 from metaprior.cli._stages import Stages
+from metaprior.lab.demo._computation import collected_tasks
+from metaprior.lab.demo._numbers import speed_up
 from metaprior.lab.studies import PolicyRace, collect_histories
 
 WRITTEN = {"metaprior-demo.png", "results.json", "prior"}

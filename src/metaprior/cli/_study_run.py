@@ -1,4 +1,4 @@
-"""What `metaprior study` does: specify, run what has not finished, sum up, draw."""
+"""What `metaprior study` does: specify, run what has not finished, summarise, draw."""
 
 import importlib.util
 import json
@@ -112,7 +112,7 @@ def _drawn(out: Path, console: Console) -> list[str]:
 
 
 def _say_defaults(specification: dict[str, Any], folder: Path, console: Console) -> None:
-    """Which methods have settings that nobody searched for."""
+    """Name the methods whose settings were not searched."""
     for entrant in specification["entrants"]:
         if entrant["settings"] and entrant["configuration"] == "default":
             where = f"{entrant['method']} on {entrant['environment']}"
@@ -143,7 +143,7 @@ def _inherited(workers: int) -> Iterator[None]:
 
 @contextmanager
 def _spoken(console: Console) -> Iterator[None]:
-    """Warnings, such as of records that cannot be read, are said once, as sentences."""
+    """Print each warning once, as a sentence, such as of a record that cannot be read."""
     said = set()
 
     def say(message: Warning | str, *_: Any, **__: Any) -> None:

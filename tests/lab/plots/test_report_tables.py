@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from metaprior.lab.plots._looks import METHODS, in_order, looks_of, title_of
 from metaprior.lab.plots._published import CALIBRATION_ERROR, LOG_LIKELIHOOD
-from metaprior.lab.plots._tables import Bold, Estimate, ResultTable, latex, markdown, plain
+from metaprior.lab.plots._tables import Bold, Estimate, ResultTable, estimate_text, latex, markdown
 
 INF, NAN = float("inf"), float("nan")
 
@@ -28,17 +28,17 @@ INF, NAN = float("inf"), float("nan")
     ],
 )
 def test_estimates_as_people_write_them(mean, half_width, expected):
-    assert plain(Estimate(mean, half_width, 5)) == expected
+    assert estimate_text(Estimate(mean, half_width, 5)) == expected
 
 
 def test_a_table_may_say_how_many_decimals():
-    assert plain(Estimate(-2.507, 0.267, 0), 3) == "-2.507 ± 0.267"
+    assert estimate_text(Estimate(-2.507, 0.267, 0), 3) == "-2.507 ± 0.267"
 
 
 @given(mean=st.floats(-1e9, 1e9), relative=st.floats(1e-3, 1e3))
 def test_what_is_written_is_close_to_what_is_meant(mean, relative):
     half_width = relative * max(abs(mean), 1e-6)
-    text = plain(Estimate(mean, half_width, 5))
+    text = estimate_text(Estimate(mean, half_width, 5))
     body, _, exponent = text.partition(")e")
     scale = 10.0 ** int(exponent or 0)
     written = [float(part) * scale for part in body.lstrip("(").split(" ± ")]

@@ -18,8 +18,8 @@ import psutil
 import pytest
 
 from metaprior.lab.studies._engine import JobsProgress, run_jobs, seconds_left
-from metaprior.lab.studies._jobs import Job
 from metaprior.lab.studies._folder import RecordWarning, read_records
+from metaprior.lab.studies._jobs import Job
 from tests.lab.studies.engine_jobs import HERE, NOTES, executions, study
 
 ROOT = Path(__file__).parents[2]
@@ -223,6 +223,19 @@ def test_an_interruption_keeps_what_has_finished(tmp_path, notes):
         ({"workers": 2, "dask": "tcp://127.0.0.1:1"}, "not both"),
     ],
 )
+def test_engine_stops_when_a_record_cannot_be_written(tmp_path, monkeypatch):
+    """A full disk is not the failure of a job: the next one would fail the same way."""
+
+    def full_disk(descriptor):
+        raise OSError(28, "No space left on device")
+
+    jobs = study(tmp_path, 3)
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(ValueError, match="cannot be written .no space left"):
+        run_jobs(jobs, tmp_path / "study")
+    assert not list((tmp_path / "study").rglob("*.error.txt"))
+
+
 def test_impossible_requests(tmp_path, options, message):
     with pytest.raises(ValueError, match=message):
         run_jobs(study(1), tmp_path, **options)

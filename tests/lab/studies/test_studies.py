@@ -16,9 +16,16 @@ from sklearn.gaussian_process.kernels import RBF
 
 from metaprior.bo import RandomSearch, SurrogatePolicy, UpperConfidenceBound, optimise
 from metaprior.data import Tasks, empty_run
-from metaprior.lab.environments import Mixture1d, Table, TableTask
-from metaprior.lab.environments._learners import TEST_IDS, VALIDATION_IDS
+from metaprior.lab.environments import (
+    TEST_IDS,
+    VALIDATION_IDS,
+    Mixture1d,
+    Table,
+    TableTask,
+    known_families,
+)
 from metaprior.lab.studies import (
+    ChosenConfiguration,
     Job,
     collect_histories,
     plan,
@@ -33,10 +40,8 @@ from metaprior.lab.studies import (
 )
 from metaprior.lab.studies import _lifelong as lifelong
 from metaprior.lab.studies import _search as search
-from metaprior.lab.studies._batches import race_each, with_room
-from metaprior.lab.studies._search import draw_numbers, draw_shapes
-from metaprior.lab.studies._entrants import RANDOM_SEARCH, known_families, search_ranges
-from metaprior.lab.studies._batches import rows_of
+from metaprior.lab.studies._batches import race_each, rows_of, with_room
+from metaprior.lab.studies._entrants import RANDOM_SEARCH, search_ranges
 from metaprior.lab.studies._presets import KINDS, POLICIES
 from metaprior.lab.studies._repetitions import (
     VALIDATION_SEED,
@@ -46,6 +51,7 @@ from metaprior.lab.studies._repetitions import (
     split_each,
     unseen_tasks,
 )
+from metaprior.lab.studies._search import draw_numbers, draw_shapes
 from metaprior.lab.studies._supervised import split
 from metaprior.methods import FixedGP, RankWeightedGP
 
@@ -416,9 +422,8 @@ def test_flags_override_files_and_files_override_presets(tmp_path):
 
 
 def test_chosen_configurations_are_read(tmp_path):
-    path = search.write_configuration(
-        tmp_path / "configurations", "mixture1d", "FixedGP", {"settings": {"lengthscale": 0.7}}
-    )
+    chosen = ChosenConfiguration("mixture1d", "FixedGP", {"lengthscale": 0.7}, {}, {})
+    path = search.write_configuration(tmp_path / "configurations", chosen)
     found = specification_of(
         "offline", preset="smoke", configurations=tmp_path, methods="FixedGP,RandomSearch"
     )
@@ -459,7 +464,7 @@ def test_bad_input_is_one_sentence(kind, fields, sentence):
 
 def test_rows_have_the_coordinates_of_their_entries():
     values = np.arange(6.0).reshape(2, 3)
-    found = rows({"seed": [4, 9], "step": range(1, 4)}, {"a": values, "b": np.array([1.0, 2.0])})
+    found = rows_of({"seed": [4, 9], "step": range(1, 4)}, {"a": values, "b": np.array([1.0, 2.0])})
     assert found["seed"].tolist() == [4, 4, 4, 9, 9, 9]
     assert found["step"].tolist() == [1, 2, 3, 1, 2, 3]
     assert found["a"].tolist() == [0, 1, 2, 3, 4, 5] and found["b"].tolist() == [1, 1, 1, 2, 2, 2]

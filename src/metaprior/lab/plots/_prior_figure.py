@@ -1,4 +1,4 @@
-"""Priors of functions of one variable: before and after observations, and where nobody looked."""
+"""Priors of functions of one variable: before and after observations, and away from data."""
 
 from collections.abc import Mapping, Sequence
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from metaprior.lab.studies._extra import import_extra
 from metaprior.lab.studies._folder import (
+    RecordError,
     finished_jobs,
     locked,
     specification_columns,
@@ -143,7 +144,7 @@ def _keep(folder: Path, job: Job, result: Columns | Trouble) -> Trouble | None:
         try:
             write_record(folder, job, result)
             return None
-        except ValueError as error:
+        except RecordError as error:
             result = Trouble(str(error), f"{error}\n")
     write_error(folder, job, f"{job.text}\n\n{result.details}")
     return result

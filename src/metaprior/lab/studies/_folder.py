@@ -33,7 +33,7 @@ DataFrame = Any
 
 
 class RecordError(ValueError):
-    """A file that is not the record of a finished job, and why."""
+    """What is not the record of a finished job, or cannot become one, and why."""
 
 
 class RecordWarning(UserWarning):
@@ -136,26 +136,13 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def write_record(folder: Path, job: Job, columns: Columns) -> Path:
-    """Keep what `job` returned; from now on it has finished."""
-    pyarrow, parquet = import_extra("pyarrow"), import_extra("pyarrow.parquet")
-    taken = columns.keys() & specification_columns(job).keys()
-    if taken:
-        raise ValueError(
-            f"{job.kind} returned the columns {sorted(taken)}, which its rows have from its "
-            "specification; rename them."
-        )
-    try:
-        table = pyarrow.table(columns, metadata={JOB_KEY: job.text.encode()})
-        file = BytesIO()
-        parquet.write_table(table, file, compression="zstd", write_page_checksum=True)
-    except pyarrow.ArrowException as error:
-        raise ValueError(
-            f"{job.kind} returned columns that Parquet cannot hold ({error}); return numbers, "
-            "booleans or strings."
-        ) from error
-    path = _path(folder, job)
+    """Keep what `job` returned; from now on it has finished.
+
+    Columns that no record can hold are a `RecordError`; a file that cannot be written is not.
+    """
+    path, content = _path(folder, job), _record(job, columns)
     path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(path, file.getvalue())
+    replace_file(path, content)
     _error_path(folder, job).unlink(missing_ok=True)
     return path
 
@@ -209,6 +196,27 @@ def specification_columns(job: Job) -> dict[str, Any]:
             "name; rename it."
         )
     return {NAME_COLUMN: job.name, **flat}
+
+
+def _record(job: Job, columns: Columns) -> bytes:
+    """The content of the file of a finished job."""
+    pyarrow, parquet = import_extra("pyarrow"), import_extra("pyarrow.parquet")
+    taken = columns.keys() & specification_columns(job).keys()
+    if taken:
+        raise RecordError(
+            f"{job.kind} returned the columns {sorted(taken)}, which its rows have from its "
+            "specification; rename them."
+        )
+    try:
+        table = pyarrow.table(columns, metadata={JOB_KEY: job.text.encode()})
+        file = BytesIO()
+        parquet.write_table(table, file, compression="zstd", write_page_checksum=True)
+    except pyarrow.ArrowException as error:
+        raise RecordError(
+            f"{job.kind} returned columns that Parquet cannot hold ({error}); return numbers, "
+            "booleans or strings."
+        ) from error
+    return file.getvalue()
 
 
 def _read_if_whole(path: Path) -> tuple[Job, DataFrame] | None:

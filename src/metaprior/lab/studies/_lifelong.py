@@ -1,7 +1,7 @@
 """The lifelong study: one run after the other, each with what was learned from all before it.
 
 Section 5.4 of the paper. A sequence is a series of unseen tasks. The first is optimised with
-fixed GP-UCB; before each of the others the method learns anew from all runs of the sequence so
+fixed GP-UCB; before each of the others the method learns again from all runs of the sequence so
 far. The inference regret, summed up over all steps and runs, is the paper's cumulative one.
 """
 
@@ -92,7 +92,7 @@ def _policies(
     num_runs: int,
     keys: Key[Array, " pairs"],
 ) -> AbstractPolicy:
-    """Who makes the next run of each pair: whoever has learned from the races before it."""
+    """The policies of the next run of each pair, learned from the races before it."""
     if job["method"] == RANDOM_SEARCH:
         return policy_of(None, job["acquisition"], family.space)
     if not races:

@@ -17,15 +17,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metaprior.lab.studies._jobs import Job, canonical_json
 from metaprior.lab.studies._folder import (
     RecordWarning,
     finished_jobs,
     read_records,
+    read_results,
     read_study,
     start_study,
     write_record,
 )
+from metaprior.lab.studies._jobs import Job, canonical_json
 
 KIND = "tests.lab.studies.engine_jobs:measure"
 
@@ -88,7 +89,7 @@ def test_values_that_python_takes_for_equal_are_different_jobs(one, other):
 
 def test_name_is_the_hash_of_text_written_by_hand():
     text = (
-        '{"format":1,"kind":"tests.lab.studies.engine_jobs:measure",'
+        '{"format":2,"kind":"tests.lab.studies.engine_jobs:measure",'
         '"specification":{"a":[0.1,null],"b":true}}'
     )
     expected = hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -193,7 +194,7 @@ def test_files_are_byte_for_byte_the_same(tmp_path):
     other = write_record(tmp_path / "b", job, columns_of(job))
     assert one.read_bytes() == other.read_bytes()
     assert json.loads(pq.read_schema(one).metadata[b"metaprior.job"]) == {
-        "format": 1,
+        "format": 2,
         "kind": KIND,
         "specification": job.specification,
     }
@@ -296,7 +297,7 @@ def test_foreign_files_are_refused(tmp_path, record):
     pq.write_table(pa.table({"x": [1, 2]}), tmp_path / "foreign.parquet")
     assert_refused(tmp_path, job, (tmp_path / "foreign.parquet").read_bytes())
     assert_refused(tmp_path, Job(KIND, {"seed": 2}), path.read_bytes())  # of another job
-    text = job.text.replace('"format":1', '"format":2')
+    text = job.text.replace('"format":2', '"format":3')
     later = pa.table({"x": [1, 2]}, metadata={b"metaprior.job": text.encode()})
     pq.write_table(later, tmp_path / "later.parquet")
     assert_refused(tmp_path, job, (tmp_path / "later.parquet").read_bytes())
@@ -326,7 +327,7 @@ def test_a_file_that_cannot_be_completed_leaves_the_earlier_one(tmp_path, monkey
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full_disk)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(ValueError, match="cannot be written .no space left"):
         write_record(tmp_path, job, columns_of(job, rows=9))
     assert path.read_bytes() == before
     assert len(read_records(tmp_path)) == 4
@@ -358,6 +359,64 @@ def test_a_foreign_study_file_is_named(tmp_path, content, message):
     with pytest.raises(ValueError, match=message):
         start_study(tmp_path, {"seeds": 5})
     assert (tmp_path / "study.json").read_text() == content
+
+
+OLD_STUDY = {
+    "format": "metaprior-study",
+    "format_version": 1,
+    "specification": {"kind": "offline", "methods": ["VanillaGP"]},
+}
+
+
+@pytest.mark.parametrize("read", [read_study, read_results, lambda f: start_study(f, {"seeds": 5})])
+def test_study_of_format_1_is_refused_with_what_to_do(tmp_path, read):
+    (tmp_path / "study.json").write_text(json.dumps(OLD_STUDY))
+    with pytest.raises(ValueError) as raised:
+        read(tmp_path)
+    message = str(raised.value)
+    assert message.startswith(f"{tmp_path / 'study.json'} has format version 1, ")
+    assert "; run the study again in a new folder, or" in message and "\n" not in message
+    assert json.loads((tmp_path / "study.json").read_text()) == OLD_STUDY
+
+
+def test_record_of_format_1_does_not_finish_its_job(tmp_path):
+    """A job that an older layout ran is another job: it is named, and runs again."""
+    old = {"format": 1, "kind": "metaprior.studies:run_offline", "specification": {"seed": 1}}
+    text = json.dumps(old, sort_keys=True, separators=(",", ":"))
+    name = hashlib.sha256(text.encode()).hexdigest()[:16]
+    (tmp_path / "jobs").mkdir()
+    table = pa.table({"x": [1, 2]}, metadata={b"metaprior.job": text.encode()})
+    pq.write_table(table, tmp_path / "jobs" / f"{name}.parquet")
+    job = Job("metaprior.lab.studies:run_offline", {"seed": 1})
+    assert finished_jobs(tmp_path, [job]) == set()
+    with pytest.warns(RecordWarning, match=f"{name}.parquet .*format version 1.*run the study"):
+        with pytest.raises(ValueError, match="No job of a study has finished"):
+            read_records(tmp_path)
+
+
+def test_results_are_the_specification_and_the_records_on_disk(tmp_path):
+    """Against the Parquet files themselves, read without any of the project's code."""
+    start_study(tmp_path, {"kind": "offline", "seeds": 2})
+    jobs = [Job(KIND, {"environment": "branin", "method": m}) for m in ("ABLR", "FixedGP")]
+    paths = {
+        job.specification["method"]: write_record(tmp_path, job, columns_of(job)) for job in jobs
+    }
+    results = read_results(tmp_path)
+    assert (results.folder, results.kind) == (tmp_path, "offline")
+    assert (
+        results.specification == json.loads((tmp_path / "study.json").read_text())["specification"]
+    )
+    assert results.records["environment"].tolist() == ["branin"] * 8
+    for method, path in paths.items():
+        mine = results.records[results.records["method"] == method]
+        for name, column in pq.read_table(path).to_pydict().items():
+            assert mine[name].tolist() == column
+
+
+def test_study_without_a_specification_is_refused(tmp_path):
+    (tmp_path / "study.json").write_text('{"format": "metaprior-study", "format_version": 2}')
+    with pytest.raises(ValueError, match="study.json has no specification; restore it"):
+        read_study(tmp_path)
 
 
 def test_no_study_is_said(tmp_path):

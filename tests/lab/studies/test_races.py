@@ -58,20 +58,20 @@ def test_collected_histories():
 
 def test_predictions_at_uniform_points():
     surrogate = FixedGP(lengthscale=0.5).from_scratch(1)
-    found = predict_uniform(surrogate, TASKS, (0, 2, 16), 20, 1, key=jr.key(0))
+    found = predict_uniform(surrogate, TASKS, (0, 2, 16), 20, key=jr.key(0))
     assert found.cdf.shape == found.log_density.shape == (3, 3, 20)
     assert (found.cdf >= 0).all() and (found.cdf <= 1).all()
     assert np.isfinite(found.log_density).all()
     # More context, better predictions, of most points at least.
     assert np.median(found.log_density[:, 2]) > np.median(found.log_density[:, 0]) + 0.5
-    again = predict_uniform(surrogate, TASKS, (0, 2, 16), 20, 1, key=jr.key(0))
+    again = predict_uniform(surrogate, TASKS, (0, 2, 16), 20, key=jr.key(0))
     np.testing.assert_array_equal(again.cdf, found.cdf)
 
 
 def test_cdf_and_density_belong_to_the_truth():
     """Without context, the surrogate's prior is a standard normal with noise: both known."""
     surrogate = FixedGP(lengthscale=0.5, noise_variance=0.25).from_scratch(1)
-    found = predict_uniform(surrogate, TASKS, (0, 2, 16), 20, 1, key=jr.key(0))
+    found = predict_uniform(surrogate, TASKS, (0, 2, 16), 20, key=jr.key(0))
     cdf, log_density = found.cdf[:, 0], found.log_density[:, 0]
     values = norm.ppf(cdf) * np.sqrt(1.25)
     np.testing.assert_allclose(norm.logpdf(values, 0, np.sqrt(1.25)), log_density, rtol=1e-6)
