@@ -129,26 +129,26 @@ def test_offline_table_shows_means_intervals_and_the_lowest(offline):
     assert "| Fixed GP | **3.0 ± 3.4** | **0 ± 0** |" in glmnet
 
 
-def test_comparisons_are_paired(offline):
+def test_offline_report_compares_in_pairs(offline):
     """The intervals of the two methods overlap widely; those of their differences do not."""
     rows = lines_of(offline[0] / "report" / "simple-regret-comparison.md")
     assert rows["Fixed GP"] == ["win", "loss", "1/0/1"]
     assert rows["Random search"] == ["win", "–", "1/0/0"]
 
 
-def test_random_search_has_no_inference_regret(offline):
+def test_offline_report_has_no_inference_regret_of_random_search(offline):
     rows = lines_of(offline[0] / "report" / "inference-regret.md")
     assert "Random search" not in rows and "Fixed GP" in rows
 
 
-def test_twice_the_same_report(offline):
+def test_study_report_is_the_same_twice(offline):
     folder, paths = offline
     before = {path: path.read_bytes() for path in paths}
     assert study_report(folder) == paths
     assert {path: path.read_bytes() for path in paths} == before
 
 
-def test_reports_leave_the_style_of_others_alone(tmp_path):
+def test_study_report_leaves_rc_params_unchanged(tmp_path):
     folder = write_study(tmp_path, "offline", {("rpart", "ABLR"): offline_columns(OURS)})
     before = dict(matplotlib.rcParams)
     study_report(folder)
@@ -165,7 +165,7 @@ def test_reports_leave_the_style_of_others_alone(tmp_path):
     ],
     ids=["one seed and task", "one step", "strangers without regret", "a number is missing"],
 )
-def test_little_to_report_is_reported(tmp_path, records, expected):
+def test_study_report_of_little_data(tmp_path, records, expected):
     columns = {key: offline_columns(regret) for key, regret in records.items()}
     paths = study_report(write_study(tmp_path, "offline", columns))
     assert expected in next(path for path in paths if path.name == "simple-regret.md").read_text()
@@ -179,7 +179,7 @@ NUMBERS = st.lists(st.integers(-3, 300).map(lambda n: n / 7), min_size=24, max_s
 @pytest.mark.slow
 @settings(deadline=None, max_examples=12)
 @given(numbers=NUMBERS, seed=st.integers(0, 2**31 - 1))
-def test_order_of_records_does_not_matter(numbers, seed):
+def test_offline_report_ignores_the_order_of_records(numbers, seed):
     rows = pandas.DataFrame(
         {
             "environment": "branin",
@@ -209,7 +209,7 @@ def test_order_of_records_does_not_matter(numbers, seed):
 
 @settings(deadline=None, max_examples=50)
 @given(numbers=st.lists(st.floats(-1e3, 1e3), min_size=8, max_size=8))
-def test_curves_are_means_with_students_intervals(numbers):
+def test_curve_is_means_with_students_intervals(numbers):
     values = np.array(numbers).reshape(4, 2)
     rows = pandas.DataFrame({**grid_of(task=range(4), step=(1, 2)), "r": values.ravel()})
     found = curve(rows, "step", "r")
@@ -218,7 +218,7 @@ def test_curves_are_means_with_students_intervals(numbers):
     np.testing.assert_allclose(found.half_width, expected, atol=1e-9)
 
 
-def test_a_comparison_uses_only_what_both_were_tried_on():
+def test_compare_with_others_uses_only_common_samples():
     rows = pandas.DataFrame(
         {
             "environment": "rpart",
@@ -254,7 +254,7 @@ def lifelong_columns(regret, inference=None):
     }
 
 
-def test_lifelong_report(tmp_path):
+def test_lifelong_report_by_hand(tmp_path):
     same = np.broadcast_to(LIFELONG[:, :1], LIFELONG.shape)
     records = {
         ("branin", "FPacohMap"): lifelong_columns(LIFELONG),
@@ -281,7 +281,7 @@ def test_lifelong_report(tmp_path):
     }
 
 
-def test_regret_accumulates_over_runs_in_order():
+def test_lifelong_report_accumulates_regret_over_runs_in_order():
     frame = pandas.DataFrame(lifelong_columns(LIFELONG))
     rows = frame.assign(environment="a", method="b").sample(frac=1.0, random_state=0)
     first = accumulated(rows)[lambda rows: rows["sequence"] == 0]
@@ -316,7 +316,7 @@ def test_supervised_report_stands_beside_the_paper(tmp_path):
     assert won["Fixed GP"] == ["win", "win", "win", "3/0/0"]
 
 
-def test_calibration_report(tmp_path):
+def test_calibration_report_by_hand(tmp_path):
     levels = np.array([0.0, 0.5, 1.0])
     frequency = np.array([[0.0, 0.6, 1.0], [0.0, 0.8, 1.0]])  # of two tasks
     axes = grid_of(seed=[0], task=range(2), context=(1, 8), level=levels)
@@ -340,7 +340,7 @@ def test_calibration_report(tmp_path):
     assert found["calibration_error"]["mixture1d"]["8"]["methods"]["PacohMap"]["count"] == 2
 
 
-def test_search_report(tmp_path):
+def test_search_report_by_hand(tmp_path):
     scores = np.array([[3.0, 5.0], [np.nan, np.nan], [1.0, 2.0], [2.0, 9.0]])
     columns = {
         **grid_of(configuration=range(4), seed=[1000], task=range(2)),
@@ -368,7 +368,7 @@ def test_search_report(tmp_path):
     assert rows["F-PACOH-MAP"] == expected
 
 
-def test_a_search_that_is_not_finished_has_a_figure_only(tmp_path):
+def test_search_report_of_an_unfinished_search_is_a_figure(tmp_path):
     columns = {
         **grid_of(configuration=range(2), seed=[1000], task=[0]),
         "simple_regret": np.array([0.5, 0.4]),
@@ -382,7 +382,7 @@ def test_a_search_that_is_not_finished_has_a_figure_only(tmp_path):
     ]
 
 
-def test_errors_are_one_sentence(tmp_path):
+def test_study_report_refuses_bad_folders_in_one_sentence(tmp_path):
     with pytest.raises(ValueError, match=r"no study in .*: study.json is missing"):
         study_report(tmp_path / "nowhere")
     start_study(tmp_path / "new", {"kind": "offline"})
@@ -403,7 +403,7 @@ def test_errors_are_one_sentence(tmp_path):
         study_report(poor)
 
 
-def test_a_damaged_record_is_passed_over_and_said_so(tmp_path):
+def test_study_report_leaves_out_a_damaged_record_with_a_warning(tmp_path):
     records = {("branin", method): offline_columns(OURS) for method in ("ABLR", "FPacohMap")}
     folder = write_study(tmp_path, "offline", records)
     path = sorted((folder / "jobs").glob("*.parquet"))[0]
@@ -413,14 +413,14 @@ def test_a_damaged_record_is_passed_over_and_said_so(tmp_path):
     assert results.records["method"].nunique() == 1
 
 
-def test_latex_has_the_numbers_of_markdown(offline):
+def test_study_report_latex_has_the_numbers_of_markdown(offline):
     text = (offline[0] / "report" / "simple-regret.tex").read_text()
     assert r"F-PACOH-MAP & $\mathbf{3.0 \pm 3.4}$ & $\mathbf{0.20 \pm 0.13}$ \\" in text
     assert text.count(r"\begin{tabular}{lrr}") == text.count(r"\end{tabular}") == 2
     assert r"\label{tab:simple-regret-branin}" in text and r"95 \% interval" in text
 
 
-def test_markdown_of_the_tables_is_what_was_written(offline):
+def test_study_report_writes_the_markdown_of_its_tables(offline):
     report = offline_report(read_results(offline[0]))
     text = "\n".join(markdown(table) for table in report.tables["simple-regret"])
     assert (offline[0] / "report" / "simple-regret.md").read_text() == text
