@@ -87,9 +87,10 @@ def _worse_than_defaults(chosen: dict, regret: Any, error: Any) -> str:
         f"of 1e-4 to 0.5 ({kappas}). On Hartmann6 it is the largest, with a short hyper-prior "
         f"lengthscale ({settings['hyper_lengthscale']:.2g}): away from past queries the prior is "
         "pulled to the mean of all past values, and past values, collected by a search, are "
-        "high. Looked at apart, on seed 0: past values average 0.51, those at uniform points 0.07, and 98 % of "
-        "the latter lie below the predicted median given one point. So its intervals miss on one "
-        "side, and it starts slowly; in the end it still gets further than all but ABLR."
+        "high. Looked at apart, on seed 0: past values average 0.51, those at uniform points "
+        "0.07, and 98 % of the latter lie below the predicted median given one point. So its "
+        "intervals miss on one side, and it starts slowly; in the end it still gets further than "
+        "all but ABLR."
     )
 
 

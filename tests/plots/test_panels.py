@@ -6,9 +6,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
 from metaprior.plots import (
-    Belief,
     CoverageCurve,
-    Landscape,
     PastQueries,
     RegretCurves,
     draw_belief,
@@ -17,18 +15,9 @@ from metaprior.plots import (
     draw_past_runs,
     draw_regret,
 )
+from tests.plots.drawn import BELIEF, LANDSCAPE, PRIOR, X
 
 COLOURS = {"ours": "#0000ff", "theirs": "#ff0000"}
-X = np.linspace(-1.0, 1.0, 5)
-BELIEF = Belief(X, X**2, np.full(5, 0.5), X**3, np.array([0.0]), np.array([0.0]))
-PRIOR = BELIEF._replace(observed_x=np.zeros(0), observed_y=np.zeros(0))
-LANDSCAPE = Landscape(
-    np.linspace(0.0, 1.0, 4),
-    np.linspace(0.0, 2.0, 6),
-    np.arange(24.0).reshape(6, 4),
-    np.array([0.25, 1.5]),
-    {"ours": np.array([[0.2, 1.4], [0.3, 1.6]]), "theirs": np.array([[0.9, 0.1]])},
-)
 
 
 @pytest.fixture

@@ -198,6 +198,18 @@ def test_engine_refuses_a_folder_in_use(tmp_path):
     assert run_jobs(study(1), tmp_path).skipped == 1  # the lock has ended
 
 
+def test_engine_stops_when_a_record_cannot_be_written(tmp_path, monkeypatch):
+    """A full disk is not the failure of a job: the next one would fail the same way."""
+
+    def full_disk(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(ValueError, match="cannot be written .no space left"):
+        run_jobs(study(3), tmp_path / "study")
+    assert not list((tmp_path / "study").rglob("*.error.txt"))
+
+
 def test_engine_ignores_the_lock_of_a_dead_process(tmp_path):
     (tmp_path / ".lock").write_text(f"process {os.getpid()} on here, since yesterday\n")
     assert run_jobs(study(1), tmp_path).done == 1
@@ -223,18 +235,6 @@ def test_engine_keeps_what_has_finished_when_interrupted(tmp_path, notes):
         ({"workers": 2, "dask": "tcp://127.0.0.1:1"}, "not both"),
     ],
 )
-def test_engine_stops_when_a_record_cannot_be_written(tmp_path, monkeypatch):
-    """A full disk is not the failure of a job: the next one would fail the same way."""
-
-    def full_disk(descriptor):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full_disk)
-    with pytest.raises(ValueError, match="cannot be written .no space left"):
-        run_jobs(study(3), tmp_path / "study")
-    assert not list((tmp_path / "study").rglob("*.error.txt"))
-
-
 def test_engine_refuses_impossible_requests(tmp_path, options, message):
     with pytest.raises(ValueError, match=message):
         run_jobs(study(1), tmp_path, **options)

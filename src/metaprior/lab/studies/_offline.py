@@ -9,15 +9,15 @@ import numpy as np
 
 from metaprior.gp import float64
 from metaprior.lab.environments import known_families
-from metaprior.lab.studies._batches import race_each, rows_of, train_each
-from metaprior.lab.studies._entrants import RANDOM_SEARCH, method_named, policy_of
+from metaprior.lab.studies._batches import race_each, rows_of
+from metaprior.lab.studies._entrants import RANDOM_SEARCH, policy_of
 from metaprior.lab.studies._jobs import Columns, Job
 from metaprior.lab.studies._repetitions import (
     histories,
     keys_of,
     optima,
     split_each,
-    stacked_keys,
+    train_seeds,
     unseen_tasks,
 )
 from metaprior.lab.studies._specification import Specification, jobs_by_seeds
@@ -41,12 +41,7 @@ def run_offline(job: Specification) -> Columns:
     surrogates = None
     if job["method"] != RANDOM_SEARCH:
         past = histories(job["environment"], job["past_tasks"], job["past_steps"], seeds, chunk)
-        surrogates = train_each(
-            [method_named(job["method"], job["settings"])] * len(seeds),
-            past,
-            keys=stacked_keys([keys_of(seed).train for seed in seeds]),
-            chunk=chunk,
-        )
+        surrogates = train_seeds(job, past)
     found = race_each(
         policy_of(surrogates, job["acquisition"], family.space),
         tasks,

@@ -13,10 +13,9 @@ from jaxtyping import Int, PRNGKeyArray
 
 from metaprior.data import Tasks
 from metaprior.gp import float64
-from metaprior.lab.studies._batches import ContextSplit, judge_each, rows_of, train_each
-from metaprior.lab.studies._entrants import method_named
+from metaprior.lab.studies._batches import ContextSplit, judge_each, rows_of
 from metaprior.lab.studies._jobs import Columns, Job
-from metaprior.lab.studies._repetitions import histories, keys_of, stacked_keys
+from metaprior.lab.studies._repetitions import histories, keys_of, train_seeds
 from metaprior.lab.studies._specification import Specification, jobs_by_seeds
 from metaprior.meta import stack
 from metaprior.metrics import calibration_error
@@ -35,11 +34,8 @@ def run_supervised(job: Specification) -> Columns:
     seeds, chunk = tuple(job["seeds"]), job["chunk"]
     past = histories(job["environment"], job["past_tasks"], job["past_steps"], seeds, chunk)
     halves = [split(each, key=keys_of(s).tasks) for each, s in zip(past, seeds, strict=True)]
-    surrogates = train_each(
-        [method_named(job["method"], job["settings"])] * len(seeds),
-        [each.subset(half.learn) for each, half in zip(past, halves, strict=True)],
-        keys=stacked_keys([keys_of(seed).train for seed in seeds]),
-        chunk=chunk,
+    surrogates = train_seeds(
+        job, [each.subset(half.learn) for each, half in zip(past, halves, strict=True)]
     )
     exams = [exam(each, half) for each, half in zip(past, halves, strict=True)]
     sizes = [halves[0].context.shape[1]]
