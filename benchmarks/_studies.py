@@ -14,7 +14,7 @@ from metaprior.metrics import mean_and_interval, simple_regret
 
 OURS, GAUSSIAN_PROCESS, TREE = "MetaPriorSampler", "GPSampler", "TPESampler"
 # Both with their defaults: ten random trials come first.
-RIVALS: dict[str, Callable[[int], BaseSampler]] = {
+BASELINES: dict[str, Callable[[int], BaseSampler]] = {
     GAUSSIAN_PROCESS: lambda seed: GPSampler(seed=seed),
     TREE: lambda seed: TPESampler(seed=seed),
 }

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Compare methods on a family of tasks
 #
-# Histories of a few one-dimensional tasks are collected with a vanilla GP, every method learns from
+# Histories of a few one-dimensional tasks are collected with a fixed GP, every method learns from
 # them, and each then optimises the same unseen tasks. `METAPRIOR_SMALL=1` makes it quick.
 
 # %%
@@ -20,12 +20,12 @@ methods = {
     "PACOH-MAP": mp.methods.PacohMap(num_steps=num_steps),
     "ABLR": mp.methods.ABLR(num_steps=num_steps),
     "Learned GP": mp.methods.LearnedGP(num_steps=num_steps),
-    "vanilla GP": mp.methods.FixedGP(),
+    "fixed GP": mp.methods.FixedGP(),
 }
 if not small:
     methods |= {"NP": mp.methods.NeuralProcess(), "RWGP": mp.methods.RankWeightedGP()}
 
-# %% Past runs, and tasks that nobody has seen
+# %% Past runs, and unseen tasks
 family = mp.lab.environments.Mixture1d()
 key_history, key_tasks, key_train, key_race = jax.random.split(jax.random.key(0), 4)
 history = mp.lab.studies.collect_histories(

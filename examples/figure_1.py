@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Figure 1: what a learned prior believes
 #
-# A vanilla GP, PACOH-MAP and F-PACOH-MAP learn from the same ten past runs on functions of one
+# A fixed GP, PACOH-MAP and F-PACOH-MAP learn from the same ten past runs on functions of one
 # variable, and then see three points of a function that none of them has met: the paper's first
 # figure. `python examples/figure_1.py --out figure-1.png` draws it in less than a minute;
 # `METAPRIOR_SMALL=1` learns for a moment only.
@@ -15,7 +15,7 @@ import numpy as np
 
 import metaprior as mp
 from metaprior.lab.plots import prior_and_posterior
-from metaprior.plots import Belief, PastRuns
+from metaprior.plots import Belief, PastQueries
 
 parser = argparse.ArgumentParser(description="Draw prior and posterior of three methods.")
 parser.add_argument("--out", default="figure-1.png", help="the file to write, .png, .svg or .pdf")
@@ -26,7 +26,7 @@ num_steps = 200 if small else 4000
 grid = np.linspace(-10.0, 10.0, 201)
 observed_x = np.array([-6.0, 0.0, 6.0])
 
-# %% Past runs, made by vanilla GP-UCB, and a function that nobody has seen
+# %% Past runs, made by fixed GP-UCB, and an unseen function
 family = mp.lab.environments.Mixture1d()
 key_past, key_new = jax.random.split(jax.random.key(0))
 past = mp.lab.studies.collect_histories(family, family.num_tasks, family.run_length, key=key_past)
@@ -67,6 +67,6 @@ runs = [past.run(i) for i in range(past.num_tasks)]
 functions = np.stack([task.evaluate(grid[:, None]) for task in examples])
 query_x = np.array([point["x"] for points, _ in runs for point in points])
 query_y = np.concatenate([values for _, values in runs])
-figure = prior_and_posterior(curves, PastRuns(grid, functions, query_x, query_y))
+figure = prior_and_posterior(curves, PastQueries(grid, functions, query_x, query_y))
 figure.savefig(arguments.out)
 print(f"Wrote {arguments.out}")

@@ -17,7 +17,7 @@ def quality(setting, day):
     return -8 * (power - 0.2 - day) ** 2 - 0.004 * (speed - 22 - 5 * day) ** 2 + np.cos(3 * power)
 
 
-# %% Past days: whoever worked then tried settings at random.
+# %% Past days: settings were tried at random.
 rng = np.random.default_rng(0)
 runs = []
 for day in rng.normal(0.0, 0.15, 10):

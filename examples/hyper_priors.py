@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Hyper-priors: what is believed where nobody has looked
+# # Hyper-priors: what is believed away from data
 #
 # Twelve past runs, all of them in the left half of the domain. Where there are data the learned
 # prior follows them; where there are none it follows the hyper-prior, whatever process that is.

@@ -1,4 +1,4 @@
-"""Imports point one way, and nothing heavy is imported before somebody asks for it."""
+"""Imports point one way, and nothing heavy is imported before it is needed."""
 
 import ast
 from pathlib import Path
@@ -38,6 +38,12 @@ ALLOWED["cli"] = {*LIBRARY, "lab", "metaprior", "__version__"}
 ALLOWED["__init__"] = LIBRARY | {"lab"}
 
 FILES = sorted(SOURCE.rglob("*.py"))
+# Every package and sub-package by its dotted name: `metaprior.lab.studies`.
+PACKAGES = {
+    ".".join(path.relative_to(SOURCE.parent).parent.parts)
+    for path in FILES
+    if path.name == "__init__.py"
+}
 
 
 def imported(source: str, *, everywhere: bool = True) -> set[str]:
@@ -70,16 +76,28 @@ def parts_of_ours(names: set[str]) -> set[str]:
     return {name[1] if len(name) > 1 else "metaprior" for name in ours}
 
 
-def foreign_modules(names: set[str], part: str) -> set[str]:
-    """Those of the imported names that are in a private module of another package."""
+def foreign_modules(names: set[str], package: str) -> set[str]:
+    """Those of the imported names that are in a private module of another package.
+
+    A sub-package is a package of its own: `metaprior.lab.plots` sees the public names of
+    `metaprior.lab.studies` only. It may use private modules of the packages that it is inside of.
+    """
     found = set()
     for name in names:
         steps = name.split(".")
-        # The last step is the imported name itself, which may well begin with an underscore.
-        inner = any(step.startswith("_") for step in steps[2:-1])
-        if steps[0] == "metaprior" and inner and steps[1] != part:
+        # The last step is the imported name itself, which may begin with an underscore.
+        private = [i for i, step in enumerate(steps[:-1]) if i > 1 and step.startswith("_")]
+        if steps[0] != "metaprior" or not private:
+            continue
+        owner = ".".join(steps[: private[0]])
+        if package != owner and not package.startswith(f"{owner}."):
             found.add(name)
     return found
+
+
+def package_of(path: Path) -> str:
+    """The innermost package that a file is in."""
+    return ".".join(path.relative_to(SOURCE.parent).parent.parts)
 
 
 def part_of(path: Path) -> str:
@@ -91,7 +109,7 @@ def test_imports_point_down(path):
     names = imported(path.read_text())
     part = part_of(path)
     assert parts_of_ours(names) <= {part, *ALLOWED[part]}
-    assert not foreign_modules(names, part)
+    assert not foreign_modules(names, package_of(path))
     if part == "gp":
         assert "optax" not in {name.split(".")[0] for name in names}
     at_once = {name.split(".")[0] for name in imported(path.read_text(), everywhere=False)}
@@ -127,6 +145,41 @@ def test_layers_find_a_violation():
     assert parts_of_ours({"metaprior"}) == {"metaprior"}
     assert parts_of_ours({"metaprior.bo"}) == parts_of_ours({"metaprior.bo._loop.f"}) == {"bo"}
     private = imported("def later():\n    from metaprior.gp._linalg import cholesky\n")
-    assert foreign_modules(private, "methods") == private
-    assert not foreign_modules(private, "gp")
-    assert not foreign_modules({"metaprior.gp.cholesky", "metaprior._version"}, "methods")
+    assert foreign_modules(private, "metaprior.methods") == private
+    assert not foreign_modules(private, "metaprior.gp")
+    public = {"metaprior.gp.cholesky", "metaprior._version", "metaprior.lab.studies.race"}
+    assert not foreign_modules(public, "metaprior.methods")
+
+
+@pytest.mark.parametrize(
+    ("private", "owner", "inside"),
+    [
+        ("metaprior.lab.studies._races.race", "metaprior.lab.studies", "metaprior.lab.plots"),
+        ("metaprior.adapters.optuna._trials.x", "metaprior.adapters.optuna", "metaprior.adapters"),
+        ("metaprior.data.csv._sheet.Sheet", "metaprior.data.csv", "metaprior.data"),
+    ],
+)
+def test_layers_find_a_private_module_of_a_sub_package(private, owner, inside):
+    assert {owner, inside} <= PACKAGES
+    assert foreign_modules({private}, inside) == foreign_modules({private}, "metaprior.cli")
+    assert foreign_modules({private}, inside) == {private}
+    assert not foreign_modules({private}, owner)
+
+
+def test_layers_let_a_sub_package_use_the_package_that_it_is_inside_of():
+    private = {"metaprior.data._points.Column"}
+    assert not foreign_modules(private, "metaprior.data.csv")
+    assert foreign_modules(private, "metaprior.lab.plots") == private
+
+
+def test_layers_see_every_class_name_once_in_lab():
+    """One class name, one meaning: no class of the paper has the name of another in the package."""
+    classes = [
+        (node.name, path)
+        for path in FILES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+    ]
+    for name, path in classes:
+        others = [other for other, elsewhere in classes if other == name and elsewhere != path]
+        assert part_of(path) not in ("lab", "plots") or not others, (name, path)

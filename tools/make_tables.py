@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from metaprior.lab.environments._learners import LEARNERS, TEST_IDS, TRAINING_IDS, VALIDATION_IDS
+from metaprior.lab.environments import LEARNERS, TEST_IDS, TRAINING_IDS, VALIDATION_IDS
 
 SPLIT = {"train": TRAINING_IDS, "test": TEST_IDS, "extra": VALIDATION_IDS}
 

@@ -1,15 +1,16 @@
-"""The paper: environments, studies and their figures. Nothing in the library imports it."""
+"""The paper: environments, studies, their figures and the demo. The library does not import it."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from metaprior.lab import demo as demo
     from metaprior.lab import environments as environments
     from metaprior.lab import plots as plots
     from metaprior.lab import studies as studies
 
-_MODULES = ("environments", "plots", "studies")
-__all__ = ["environments", "plots", "studies"]  # pyright: ignore[reportUnsupportedDunderAll]
+_MODULES = ("demo", "environments", "plots", "studies")
+__all__ = ["demo", "environments", "plots", "studies"]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

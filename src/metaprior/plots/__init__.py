@@ -9,7 +9,7 @@ from metaprior.plots._panels import Belief as Belief
 from metaprior.plots._panels import Colours as Colours
 from metaprior.plots._panels import CoverageCurve as CoverageCurve
 from metaprior.plots._panels import Landscape as Landscape
-from metaprior.plots._panels import PastRuns as PastRuns
+from metaprior.plots._panels import PastQueries as PastQueries
 from metaprior.plots._panels import RegretCurves as RegretCurves
 from metaprior.plots._panels import draw_belief as draw_belief
 from metaprior.plots._panels import draw_coverage as draw_coverage

@@ -53,21 +53,21 @@ def parameter_columns(family, num, seed):
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
-def test_parameters_follow_the_paper(family):
+def test_family_parameters_follow_the_paper(family):
     for column, distribution in parameter_columns(family, NUM, seed=0):
         assert scipy.stats.kstest(column, distribution.cdf).pvalue > LEVEL
         low, high = distribution.support()
         assert low <= column.min() and column.max() <= high
 
 
-def test_the_test_of_distributions_can_fail():
+def test_family_parameter_test_can_fail():
     column, _ = next(parameter_columns(Branin(), NUM, seed=0))
     # Bounds off by a tenth of their width.
     assert scipy.stats.kstest(column, uniform(0.5, 1.6).cdf).pvalue < LEVEL
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
-def test_parameters_are_independent(family):
+def test_family_parameters_are_independent(family):
     columns = np.stack([column for column, _ in parameter_columns(family, NUM, seed=3)])
     correlation = np.corrcoef(columns) - np.eye(len(columns))
     # Five standard errors of a correlation under independence.
@@ -75,7 +75,7 @@ def test_parameters_are_independent(family):
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
-def test_same_key_same_tasks(family):
+def test_family_same_key_same_tasks(family):
     first, again, other = (family.sample_tasks(3, key=jr.key(seed)) for seed in (7, 7, 8))
     for a, b, c in zip(*map(jax.tree.leaves, (first, again, other)), strict=True):
         assert a.dtype == np.float64
@@ -84,7 +84,7 @@ def test_same_key_same_tasks(family):
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
-def test_stack_undoes_unstack(family):
+def test_family_stack_undoes_unstack(family):
     tasks = family.sample_tasks(4, key=jr.key(0))
     listed = family.unstack(tasks)
     assert len(listed) == 4
@@ -93,7 +93,7 @@ def test_stack_undoes_unstack(family):
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
-def test_double_precision_without_the_global_switch(family):
+def test_family_is_double_precision_without_the_global_switch(family):
     with jax.enable_x64(False):
         tasks = family.sample_tasks(2, key=jr.key(1))
         first = family.unstack(tasks)[0]
@@ -105,7 +105,7 @@ def test_double_precision_without_the_global_switch(family):
     np.testing.assert_allclose(got[0], expected, rtol=1e-12)
 
 
-def test_sizes_are_those_of_the_papers_table():
+def test_family_sizes_are_those_of_the_papers_table():
     sizes = {f.name: (f.space.num_columns, f.num_tasks, f.run_length) for f in FAMILIES}
     assert sizes == {
         "mixture1d": (1, 10, 10),
@@ -115,7 +115,7 @@ def test_sizes_are_those_of_the_papers_table():
     }
 
 
-def test_observation_noise_has_the_stated_std():
+def test_family_observation_noise_has_the_stated_std():
     family = Branin(noise_std=0.5)
     task = family.unstack(family.sample_tasks(1, key=jr.key(2)))[0]
     u = jnp.array([0.3, 0.6])
@@ -126,7 +126,7 @@ def test_observation_noise_has_the_stated_std():
     assert Branin().observe(task, u, key=keys[0]) == task(u)
 
 
-def test_families_are_values():
+def test_family_is_a_value():
     assert Branin() == Branin() and hash(Branin()) == hash(Branin())
     assert Branin(noise_std=0.1) != Branin()
 
@@ -140,12 +140,12 @@ def test_families_are_values():
         ({"noise_std": np.nan}, "`noise_std` of Branin is nan"),
     ],
 )
-def test_bad_configurations_are_refused(arguments, message):
+def test_family_refuses_bad_configurations(arguments, message):
     with pytest.raises(ValueError, match=message):
         Branin(**arguments)
 
 
-def test_misuse_of_stacks_is_explained():
+def test_family_explains_misuse_of_stacks():
     family = Hartmann6()
     tasks = family.sample_tasks(4, key=jr.key(0))
     with pytest.raises(ValueError, match="got a single HartmannTask"):

@@ -19,7 +19,7 @@ def files_in(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_tables_arrive_whole_and_are_not_fetched_twice(served, tmp_path):
+def test_download_is_whole_and_not_repeated(served, tmp_path):
     tables = remote_tables(served.url)
     assert [table.learner for table in tables] == ["glmnet", "rpart", "xgboost"]
     fractions = []
@@ -34,14 +34,14 @@ def test_tables_arrive_whole_and_are_not_fetched_twice(served, tmp_path):
     assert len(served.asked) == asked == 4
 
 
-def test_a_damaged_or_foreign_file_is_replaced(served, tmp_path):
+def test_download_replaces_a_damaged_or_foreign_file(served, tmp_path):
     table = remote_tables(served.url)[0]
     (tmp_path / table.file_name).write_bytes(b"half of it")
     download(table, tmp_path)
     assert (tmp_path / table.file_name).read_bytes() == FILES[table.file_name]
 
 
-def test_a_wrong_checksum_leaves_nothing_behind(served, tmp_path):
+def test_download_with_a_wrong_checksum_leaves_nothing_behind(served, tmp_path):
     served.pages["/" + list(FILES)[0]] = FILES[list(FILES)[0]][:-1]
     table = remote_tables(served.url)[0]
     before = tmp_path / table.file_name
@@ -51,7 +51,7 @@ def test_a_wrong_checksum_leaves_nothing_behind(served, tmp_path):
     assert files_in(tmp_path) == {table.file_name: b"old"}
 
 
-def test_errors_of_the_server_are_explained(served, tmp_path):
+def test_download_explains_errors_of_the_server(served, tmp_path):
     table = remote_tables(served.url)[0]
     del served.pages["/" + table.file_name]
     with pytest.raises(ValueError, match="answered 404 Not Found; try again later"):
@@ -60,13 +60,13 @@ def test_errors_of_the_server_are_explained(served, tmp_path):
 
 
 @pytest.mark.parametrize("answer", [b"<html>", b"[]", b"{}", b'{"files": [{"name": 1}]}', b"\xff"])
-def test_an_answer_that_is_no_article_is_explained(served, answer):
+def test_remote_tables_explains_an_answer_that_is_no_article(served, answer):
     served.pages["/article"] = answer
     with pytest.raises(ValueError, match="does not list the tables as expected"):
         remote_tables(served.url)
 
 
-def test_nobody_there_is_explained():
+def test_remote_tables_explains_an_unreachable_server():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
@@ -76,7 +76,7 @@ def test_nobody_there_is_explained():
         remote_tables("file:///etc/hostname")
 
 
-def test_a_folder_that_cannot_be_written_is_explained(served, tmp_path):
+def test_download_explains_a_folder_that_cannot_be_written(served, tmp_path):
     table = remote_tables(served.url)[0]
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(ValueError, match="Cannot write .*; make room or name another folder"):
@@ -84,7 +84,7 @@ def test_a_folder_that_cannot_be_written_is_explained(served, tmp_path):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
-def test_a_full_disk_is_explained(served, tmp_path):
+def test_download_explains_a_full_disk(served, tmp_path):
     table = remote_tables(served.url)[0]
     (tmp_path / f".{table.file_name}.part").symlink_to("/dev/full")
     with pytest.raises(ValueError, match="No space left on device; make room"):

@@ -76,7 +76,7 @@ def test_branin_by_hand_away_from_the_standard_parameters():
 
 
 @pytest.mark.parametrize("sign", [-1, 1])
-def test_plain_camelback_has_its_published_optima(sign):
+def test_camelback_without_noise_has_its_published_optima(sign):
     task = CamelbackTask(a=0.0, omega=np.array([0.7, 0.9]), rho=np.zeros(2))
     got = task.evaluate(np.array([[0.089842 * sign, -0.712656 * sign]]))
     np.testing.assert_allclose(got, 1.031628, atol=1e-6)
@@ -122,7 +122,7 @@ def test_hartmann_bump_by_bump(bump):
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
-def test_unit_cube_and_native_units_agree(family):
+def test_formula_in_unit_cube_and_native_units_agrees(family):
     tasks = family.sample_tasks(3, key=jr.key(1))
     u = np.random.default_rng(2).uniform(size=(7, family.space.num_columns))
     stacked = jax.jit(jax.vmap(lambda task: jax.vmap(task)(jnp.asarray(u))))(tasks)
@@ -133,7 +133,7 @@ def test_unit_cube_and_native_units_agree(family):
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
-def test_dicts_and_arrays_are_the_same_points(family):
+def test_evaluate_takes_dicts_and_arrays_alike(family):
     (task,) = family.unstack(family.sample_tasks(1, key=jr.key(5)))
     u = np.random.default_rng(3).uniform(size=(4, family.space.num_columns))
     rows = to_native(family.name, u)

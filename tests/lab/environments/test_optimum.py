@@ -27,7 +27,7 @@ def values(tasks, u):
     return jax.vmap(lambda task: jax.vmap(task)(u))(tasks)
 
 
-def test_published_optima():
+def test_find_optima_finds_published_optima():
     branin = BraninTask(
         a=1.0, b=5.1 / (4 * np.pi**2), c=5 / np.pi, r=6.0, s=10.0, t=1 / (8 * np.pi)
     )
@@ -45,7 +45,7 @@ def test_published_optima():
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
-def test_no_point_is_above_the_optimum(family):
+def test_find_optima_leaves_no_point_above(family):
     tasks = family.sample_tasks(10, key=jr.key(11))
     found = family.optimum(tasks)
     d = family.space.num_columns
@@ -63,7 +63,7 @@ def test_no_point_is_above_the_optimum(family):
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
-def test_optimum_is_stationary_or_against_a_wall(family):
+def test_find_optima_is_stationary_or_against_a_wall(family):
     tasks = family.sample_tasks(10, key=jr.key(12))
     found = family.optimum(tasks)
     gradient = np.asarray(
@@ -75,7 +75,7 @@ def test_optimum_is_stationary_or_against_a_wall(family):
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
-def test_agrees_with_differential_evolution(family):
+def test_find_optima_agrees_with_differential_evolution(family):
     tasks = family.sample_tasks(2, key=jr.key(13))
     found = family.optimum(tasks)
     for task, value in zip(family.unstack(tasks), found.value, strict=True):
@@ -95,7 +95,7 @@ def test_agrees_with_differential_evolution(family):
         assert value >= -other.fun - 1e-12
 
 
-def test_hidden_narrow_hill_is_found():
+def test_find_optima_finds_a_hidden_narrow_hill():
     # A broad hill of height 0.75 and a higher, narrow one over a thousandth of the cube.
     class TwoHills(eqx.Module):
         narrow: jax.Array
@@ -111,7 +111,7 @@ def test_hidden_narrow_hill_is_found():
 
 
 @pytest.mark.parametrize("d", [1, 2, 5])
-def test_optimum_on_walls_and_in_corners(d):
+def test_find_optima_on_walls_and_in_corners(d):
     class Bowl(eqx.Module):
         centre: jax.Array
 
@@ -131,7 +131,7 @@ def test_optimum_on_walls_and_in_corners(d):
     assert np.any((found.x == 0) | (found.x == 1))
 
 
-def test_same_tasks_same_optima():
+def test_find_optima_is_deterministic():
     family = Camelback()
     tasks = family.sample_tasks(5, key=jr.key(4))
     first, again = family.optimum(tasks), family.optimum(tasks)

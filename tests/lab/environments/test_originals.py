@@ -43,7 +43,7 @@ def rows(table, task):
     return [(*point.values(), value) for point, value in zip(points, task.values, strict=False)]
 
 
-def test_configurations_of_a_dataset_with_repetitions_averaged(folder):
+def test_original_rows_average_repeated_configurations(folder):
     table = Table("glmnet", source=folder)
     (task,) = table.unstack(table.meta_train_tasks())
     assert task.data_id == 3
@@ -53,7 +53,7 @@ def test_configurations_of_a_dataset_with_repetitions_averaged(folder):
     np.testing.assert_allclose(rows(table, test), [(1.0, 2.0**-10, 0.75)], rtol=1e-12)
 
 
-def test_incomplete_and_foreign_rows_are_left_out(folder):
+def test_original_rows_leave_out_incomplete_and_foreign_rows(folder):
     table = Table("glmnet", source=folder)
     (task,) = table.unstack(table.extra_tasks())
     assert rows(table, task) == [(0.0, pytest.approx(1.0), 0.6)]
@@ -62,7 +62,7 @@ def test_incomplete_and_foreign_rows_are_left_out(folder):
     assert table.optimum(table.meta_train_tasks()).value == pytest.approx([0.85])
 
 
-def test_what_a_linear_booster_does_not_use_is_in_the_middle(folder):
+def test_original_rows_put_what_a_linear_booster_ignores_in_the_middle(folder):
     table = Table("xgboost", source=folder)
     (task,) = table.unstack(table.meta_train_tasks())
     assert task.valid.sum() == 2
@@ -91,13 +91,13 @@ def test_what_a_linear_booster_does_not_use_is_in_the_middle(folder):
         ("", "no column 'data_id'"),
     ],
 )
-def test_damaged_files_are_explained(tmp_path, text, message):
+def test_original_rows_explain_damaged_files(tmp_path, text, message):
     (tmp_path / FILE.format("glmnet")).write_text(text)
     with pytest.raises(ValueError, match=message):
         Table("glmnet", source=tmp_path).meta_train_tasks()
 
 
-def test_missing_files_and_datasets_are_explained(folder):
+def test_original_rows_explain_missing_files_and_datasets(folder):
     with pytest.raises(ValueError, match="no OpenML.*rpart.csv in .*; fetch it with"):
         Table("rpart", source=folder).extra_tasks()
     (folder / FILE.format("rpart")).write_text(

@@ -97,7 +97,7 @@ def tasks(table):
     return all_tasks(table)
 
 
-def test_sizes_are_those_of_the_papers_table_but_for_missing_datasets(table):
+def test_table_sizes_are_the_papers_but_for_missing_datasets(table):
     sizes = (table.space.num_columns, table.num_tasks, table.run_length)
     assert (
         sizes == {"glmnet": (2, 15, 10), "rpart": (4, 15, 20), "xgboost": (10, 15, 50)}[table.name]
@@ -105,20 +105,20 @@ def test_sizes_are_those_of_the_papers_table_but_for_missing_datasets(table):
     assert table.available == (15, 3, 12)
 
 
-def test_the_split_is_the_papers(table):
+def test_table_split_is_the_papers(table):
     assert set(table.meta_train_tasks().data_id.tolist()) == TRAINING
     assert set(table.meta_test_tasks().data_id.tolist()) == TEST
     assert set(table.extra_tasks().data_id.tolist()) == VALIDATION
 
 
-def test_rows_and_best_values_of_the_datasets(table, tasks):
+def test_table_rows_and_best_values_of_the_datasets(table, tasks):
     for data_id, count in ROWS[table.name].items():
         assert tasks[data_id].valid.sum() == count == tasks[data_id].num_points()
     for data_id, best in BEST[table.name].items():
         assert tasks[data_id].values.max() == pytest.approx(best, abs=5e-7)
 
 
-def test_values_and_points_are_valid(table, tasks):
+def test_table_values_and_points_are_valid(table, tasks):
     for task in tasks.values():
         assert task.points.shape == (*task.values.shape, table.space.num_columns)
         assert task.points.dtype == task.values.dtype == np.float64
@@ -132,7 +132,7 @@ def test_values_and_points_are_valid(table, tasks):
         np.testing.assert_array_equal(task.values, task.values[task.valid][filled])
 
 
-def test_rows_decode_to_configurations_inside_the_space(table, tasks):
+def test_table_rows_decode_to_configurations_inside_the_space(table, tasks):
     task = tasks[1485]
     for point in table.space.decode(task.points[task.valid]):
         for dimension, value in zip(table.space.dimensions, point.values(), strict=True):
@@ -141,7 +141,7 @@ def test_rows_decode_to_configurations_inside_the_space(table, tasks):
     np.testing.assert_allclose(again, task.points[task.valid], atol=1e-12)
 
 
-def test_single_rows_are_those_of_the_files(table, tasks):
+def test_table_rows_are_those_of_the_files(table, tasks):
     for data_id, row, configuration, value in EXAMPLES[table.name]:
         task = tasks[data_id]
         (found,) = table.space.decode(task.points[row : row + 1])
@@ -174,7 +174,7 @@ TRANSFORMATIONS = {
 }
 
 
-def test_the_unit_cube_is_the_papers_space_up_to_affine_maps(table, tasks):
+def test_table_unit_cube_is_the_papers_space_up_to_affine_maps(table, tasks):
     task = tasks[1485]
     points = table.space.decode(task.points[task.valid])
     assert tuple(TRANSFORMATIONS[table.name]) == table.space.names
@@ -187,7 +187,7 @@ def test_the_unit_cube_is_the_papers_space_up_to_affine_maps(table, tasks):
         assert slope > 0
 
 
-def test_a_task_looks_up_the_nearest_row(tasks):
+def test_table_task_looks_up_the_nearest_row(tasks):
     task = tasks[1485]
     some = np.flatnonzero(task.valid)[::50]
     np.testing.assert_array_equal(jax.vmap(task)(jnp.asarray(task.points[some])), task.values[some])
@@ -196,7 +196,7 @@ def test_a_task_looks_up_the_nearest_row(tasks):
     np.testing.assert_array_equal(jax.vmap(task)(jnp.asarray(u)), task.values[nearest])
 
 
-def test_the_optimum_is_the_best_value_of_the_table(table):
+def test_table_optimum_is_its_best_value(table):
     stack = table.meta_test_tasks()
     found = table.optimum(stack)
     for i, task in enumerate(table.unstack(stack)):
@@ -204,7 +204,7 @@ def test_the_optimum_is_the_best_value_of_the_table(table):
         assert task(jnp.asarray(found.x[i])) == found.value[i]
 
 
-def test_keys_decide_which_datasets_and_never_the_side_of_the_split():
+def test_table_keys_decide_which_datasets_and_never_the_side_of_the_split():
     table = Table("glmnet")
     seen = set()
     for seed in range(30):
@@ -247,7 +247,7 @@ def test_uniform_sets_of_a_table_share_no_row(tasks):
     )
 
 
-def test_tables_are_values_and_misuse_is_explained():
+def test_table_is_a_value_and_explains_misuse():
     assert Table("rpart") == Table("rpart") and hash(Table("rpart")) == hash(Table("rpart"))
     assert Table("rpart") != Table("rpart", run_length=5)
     assert Table("rpart", num_tasks=3, noise_std=0.1).num_tasks == 3
@@ -262,7 +262,7 @@ def test_tables_are_values_and_misuse_is_explained():
         Table("rpart").optimum(Table("rpart").unstack(stack)[0])
 
 
-def test_the_shipped_files_are_small_and_say_what_they_are():
+def test_table_files_are_small_and_documented():
     folder = resources.files("metaprior.lab.environments") / "tables"
     sizes = {each.name: len(each.read_bytes()) for each in folder.iterdir()}
     assert set(sizes) == {"README.md", *(f"{name}.npz" for name in NAMES)}
@@ -270,7 +270,7 @@ def test_the_shipped_files_are_small_and_say_what_they_are():
     assert "What they are not" in (folder / "README.md").read_text()
 
 
-def test_compact_columns_lose_nothing():
+def test_make_tables_compact_loses_nothing():
     frame = pd.DataFrame({"auc": [0.3, 0.1, 0.3, 0.2], "data_id": [3, 3, 31, 31]})
     arrays = compact(frame, ["auc", "data_id"])
     for name in frame:
@@ -281,7 +281,7 @@ def test_compact_columns_lose_nothing():
         compact(pd.DataFrame({"auc": [0.1, np.nan]}), ["auc"])
 
 
-def test_a_table_with_another_split_is_refused():
+def test_make_tables_refuses_another_split():
     frame = pd.DataFrame({"data_id": [3, 31], "split": "train", "alpha": 0.5})
     assert checked(frame, ["alpha"]) is frame
     with pytest.raises(ValueError, match=r"Datasets \[3, 31\] are not in the split 'test'"):

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from metaprior.lab.plots import hyper_prior_figure, prior_and_posterior
 from metaprior.plots import (
     Belief,
-    PastRuns,
+    PastQueries,
     draw_belief,
 )
 
@@ -20,7 +20,7 @@ POSTERIOR = Belief(X, X, 0.1 + 0 * X, X**2, np.array([0.5]), np.array([0.25]))
 CURVES = {"FixedGP": (PRIOR, POSTERIOR), "FPacohMap": (PRIOR, POSTERIOR)}
 
 
-def test_samples_are_drawn_and_a_missing_truth_is_not():
+def test_draw_belief_draws_samples_and_no_missing_truth():
     ax = Figure().add_subplot()
     draw_belief(ax, PRIOR, "#0000ff")
     drawn = [np.asarray(line.get_ydata()) for line in ax.lines]
@@ -29,11 +29,11 @@ def test_samples_are_drawn_and_a_missing_truth_is_not():
 
 
 @pytest.mark.parametrize("with_past", [False, True])
-def test_prior_above_posterior_for_each_method(with_past):
-    past = PastRuns(X, SAMPLES, X, X) if with_past else None
+def test_prior_and_posterior_has_two_panels_per_method(with_past):
+    past = PastQueries(X, SAMPLES, X, X) if with_past else None
     figure = prior_and_posterior(CURVES, past)
     axes = figure.axes[with_past:]
-    assert [ax.get_title() for ax in axes] == ["Vanilla GP", "", "F-PACOH-MAP", ""]
+    assert [ax.get_title() for ax in axes] == ["Fixed GP", "", "F-PACOH-MAP", ""]
     truths = [[line.get_label() for line in ax.lines].count("truth") for ax in axes]
     assert truths == [0, 1, 0, 1]
     colours = [ax.lines[0].get_color() for ax in axes]
@@ -43,7 +43,7 @@ def test_prior_above_posterior_for_each_method(with_past):
     assert low < -1.96 and high > 1.96  # the widest band is inside
 
 
-def test_hyper_priors_show_where_the_data_lie():
+def test_hyper_prior_figure_shows_where_the_data_lie():
     runs = [(np.array([0.1, 0.3]), np.array([0.0, 1.0])), (np.array([0.2]), np.array([0.5]))]
     figure = hyper_prior_figure({"smooth": (PRIOR, POSTERIOR), "rough": (PRIOR, PRIOR)}, runs)
     above, below = figure.axes[:2], figure.axes[2:]
@@ -55,7 +55,7 @@ def test_hyper_priors_show_where_the_data_lie():
         np.testing.assert_array_equal(np.concatenate(dots), [0.1, 0.3, 0.2])
 
 
-def test_the_style_of_others_is_left_alone():
+def test_prior_figures_leave_rc_params_unchanged():
     before = dict(matplotlib.rcParams)
     prior_and_posterior(CURVES)
     assert dict(matplotlib.rcParams) == before

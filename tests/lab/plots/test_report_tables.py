@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from metaprior.lab.plots._looks import METHODS, in_order, looks_of, title_of
 from metaprior.lab.plots._published import CALIBRATION_ERROR, LOG_LIKELIHOOD
-from metaprior.lab.plots._tables import Bold, Estimate, Table, latex, markdown, plain
+from metaprior.lab.plots._tables import Bold, Estimate, ResultTable, estimate_text, latex, markdown
 
 INF, NAN = float("inf"), float("nan")
 
@@ -27,18 +27,18 @@ INF, NAN = float("inf"), float("nan")
         (NAN, NAN, "–"),
     ],
 )
-def test_estimates_as_people_write_them(mean, half_width, expected):
-    assert plain(Estimate(mean, half_width, 5)) == expected
+def test_estimate_text_rounds_to_the_interval(mean, half_width, expected):
+    assert estimate_text(Estimate(mean, half_width, 5)) == expected
 
 
-def test_a_table_may_say_how_many_decimals():
-    assert plain(Estimate(-2.507, 0.267, 0), 3) == "-2.507 ± 0.267"
+def test_estimate_text_with_given_decimals():
+    assert estimate_text(Estimate(-2.507, 0.267, 0), 3) == "-2.507 ± 0.267"
 
 
 @given(mean=st.floats(-1e9, 1e9), relative=st.floats(1e-3, 1e3))
-def test_what_is_written_is_close_to_what_is_meant(mean, relative):
+def test_estimate_text_is_close_to_the_estimate(mean, relative):
     half_width = relative * max(abs(mean), 1e-6)
-    text = plain(Estimate(mean, half_width, 5))
+    text = estimate_text(Estimate(mean, half_width, 5))
     body, _, exponent = text.partition(")e")
     scale = 10.0 ** int(exponent or 0)
     written = [float(part) * scale for part in body.lstrip("(").split(" ± ")]
@@ -47,8 +47,8 @@ def test_what_is_written_is_close_to_what_is_meant(mean, relative):
     np.testing.assert_allclose(written, [mean, half_width], rtol=0, atol=tolerance)
 
 
-def test_a_table_in_both_languages():
-    table = Table(
+def test_result_table_in_markdown_and_latex():
+    table = ResultTable(
         "A & B",
         "ab",
         ["", "50 %", "a_b"],
@@ -66,16 +66,16 @@ def test_a_table_in_both_languages():
     assert r"\caption{A \& B. See ``here''.}" in text
 
 
-def test_names_are_those_of_the_paper():
+def test_looks_of_methods_and_titles_of_environments_are_the_papers():
     assert title_of("hartmann6") == "Random Hartmann6" and title_of("my plant") == "my plant"
     assert in_order(["zoo", "xgboost", "rpart", "branin"]) == ["branin", "rpart", "xgboost", "zoo"]
     looks = looks_of(["FixedGP", "mine", "FPacohMap", "also mine", "FixedGP"])
     labels = [look.label for look in looks.values()]
-    assert labels == ["F-PACOH-MAP", "Vanilla GP", "also mine", "mine"]
+    assert labels == ["F-PACOH-MAP", "Fixed GP", "also mine", "mine"]
     assert looks_of(["F-PACOH-MAP"])["F-PACOH-MAP"] == looks["FPacohMap"]
 
 
-def test_no_two_methods_look_alike():
+def test_looks_of_methods_all_differ():
     looks = [*METHODS.values(), *looks_of(["a", "b", "c"]).values()]
     assert len({look.colour for look in looks}) == len(looks)
     assert len({look.marker for look in looks}) == len(looks)
@@ -92,7 +92,7 @@ def test_published_numbers_are_best_where_the_paper_prints_bold():
         *("fpacohmap", "learnedgp", "fpacohmap", "fpacohmap", "learnedgp", "learnedgp")
     ]
     assert best(CALIBRATION_ERROR, min) == [
-        *("fpacohmap", "fpacohmap", "ablr", "vanillagp", "fpacohmap", "fpacohmap")
+        *("fpacohmap", "fpacohmap", "ablr", "fixedgp", "fpacohmap", "fpacohmap")
     ]
 
 

@@ -17,9 +17,9 @@ import pandas as pd
 import psutil
 import pytest
 
-from metaprior.lab.studies._engine import Standing, run_jobs, seconds_left
+from metaprior.lab.studies._engine import JobsProgress, run_jobs, seconds_left
+from metaprior.lab.studies._folder import RecordWarning, read_records
 from metaprior.lab.studies._jobs import Job
-from metaprior.lab.studies._records import RecordWarning, read_records
 from tests.lab.studies.engine_jobs import HERE, NOTES, executions, study
 
 ROOT = Path(__file__).parents[2]
@@ -96,7 +96,7 @@ def engine(folder, **options):
     return program("-m", "tests.lab.studies.engine_jobs", str(folder), "2", **options)
 
 
-def test_finished_jobs_are_not_run_again(tmp_path, notes):
+def test_engine_skips_finished_jobs(tmp_path, notes):
     jobs = study(4)
     assert run_jobs(jobs[:2], tmp_path / "s") == (2, 0, ())
     report = run_jobs(jobs, tmp_path / "s")
@@ -105,14 +105,14 @@ def test_finished_jobs_are_not_run_again(tmp_path, notes):
     assert executions(notes) == [0, 1, 2, 3]
 
 
-def test_equal_jobs_are_one_job(tmp_path, notes):
+def test_engine_runs_equal_jobs_once(tmp_path, notes):
     job = study(1)[0]
     again = Job(job.kind, dict(reversed(job.specification.items())))
     assert run_jobs([job, again, job], tmp_path).done == 1
     assert executions(notes) == [0]
 
 
-def test_a_damaged_record_is_named_and_made_again(tmp_path, notes, undisturbed):
+def test_engine_names_a_damaged_record_and_makes_it_again(tmp_path, notes, undisturbed):
     jobs = study(3)
     run_jobs(jobs, tmp_path / "s")
     path = tmp_path / "s" / "jobs" / f"{jobs[1].name}.parquet"
@@ -135,7 +135,7 @@ FAILING = {
 
 
 @pytest.mark.parametrize("function", FAILING)
-def test_a_failing_job_does_not_stop_the_others(tmp_path, notes, function):
+def test_engine_goes_on_after_a_failing_job(tmp_path, notes, function):
     bad = Job(f"{HERE}:{function}", {"seed": 7})
     report = run_jobs([bad, *study(2)], tmp_path)
     assert (report.done, report.exit_code) == (2, 1)
@@ -148,7 +148,7 @@ def test_a_failing_job_does_not_stop_the_others(tmp_path, notes, function):
     assert set(read_records(tmp_path)["seed"]) == {0, 1}
 
 
-def test_the_traceback_is_kept_until_the_job_succeeds(tmp_path, monkeypatch):
+def test_engine_keeps_the_traceback_until_the_job_succeeds(tmp_path, monkeypatch):
     job = study(1)[0]
     story = tmp_path / "jobs" / f"{job.name}.error.txt"
     with monkeypatch.context() as patch:
@@ -159,10 +159,10 @@ def test_the_traceback_is_kept_until_the_job_succeeds(tmp_path, monkeypatch):
     assert not story.exists()
 
 
-def test_progress_counts_and_estimates(tmp_path):
+def test_engine_progress_counts_and_estimates(tmp_path):
     jobs = [*study(3), Job(f"{HERE}:refuse", {"seed": 7})]
     run_jobs(jobs[:1], tmp_path)
-    told: list[Standing] = []
+    told: list[JobsProgress] = []
     run_jobs(jobs, tmp_path, on_progress=told.append)
     assert [(s.done, s.failed, s.current) for s in told] == [
         (0, 0, None),
@@ -178,13 +178,13 @@ def test_progress_counts_and_estimates(tmp_path):
     assert told[-1].seconds_left == 0.0
 
 
-def test_time_left_goes_by_the_pace_so_far():
+def test_seconds_left_goes_by_the_pace_so_far():
     assert seconds_left(30.0, 3, 7) == 70.0
     assert seconds_left(30.0, 3, 0) == 0.0
     assert seconds_left(30.0, 0, 10) is None
 
 
-def test_two_engines_do_not_share_a_folder(tmp_path):
+def test_engine_refuses_a_folder_in_use(tmp_path):
     refusals = []
 
     def intrude(standing):
@@ -198,12 +198,24 @@ def test_two_engines_do_not_share_a_folder(tmp_path):
     assert run_jobs(study(1), tmp_path).skipped == 1  # the lock has ended
 
 
-def test_a_lock_file_of_a_dead_process_holds_nobody_up(tmp_path):
+def test_engine_stops_when_a_record_cannot_be_written(tmp_path, monkeypatch):
+    """A full disk is not the failure of a job: the next one would fail the same way."""
+
+    def full_disk(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(ValueError, match="cannot be written .no space left"):
+        run_jobs(study(3), tmp_path / "study")
+    assert not list((tmp_path / "study").rglob("*.error.txt"))
+
+
+def test_engine_ignores_the_lock_of_a_dead_process(tmp_path):
     (tmp_path / ".lock").write_text(f"process {os.getpid()} on here, since yesterday\n")
     assert run_jobs(study(1), tmp_path).done == 1
 
 
-def test_an_interruption_keeps_what_has_finished(tmp_path, notes):
+def test_engine_keeps_what_has_finished_when_interrupted(tmp_path, notes):
     jobs = study(4)
 
     def interrupt(standing):
@@ -223,18 +235,18 @@ def test_an_interruption_keeps_what_has_finished(tmp_path, notes):
         ({"workers": 2, "dask": "tcp://127.0.0.1:1"}, "not both"),
     ],
 )
-def test_impossible_requests(tmp_path, options, message):
+def test_engine_refuses_impossible_requests(tmp_path, options, message):
     with pytest.raises(ValueError, match=message):
         run_jobs(study(1), tmp_path, **options)
 
 
-def test_a_specification_without_columns_is_refused_before_anything_runs(tmp_path, notes):
+def test_engine_refuses_a_bad_specification_before_anything_runs(tmp_path, notes):
     with pytest.raises(ValueError, match="has the entry 'job'"):
         run_jobs([*study(1), Job(f"{HERE}:measure", {"seed": 1, "job": 1})], tmp_path)
     assert executions(notes) == []
 
 
-def test_processes_have_one_thread_survive_a_crash_and_end_with_the_engine(tmp_path, monkeypatch):
+def test_engine_processes_have_one_thread_survive_a_crash_and_end_with_it(tmp_path, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
     before = dict(os.environ), signal.getsignal(signal.SIGINT)
@@ -255,7 +267,7 @@ def test_processes_have_one_thread_survive_a_crash_and_end_with_the_engine(tmp_p
     assert (dict(os.environ), signal.getsignal(signal.SIGINT)) == before
 
 
-def test_ctrl_c_ends_everything_at_once(tmp_path, notes):
+def test_engine_ends_everything_at_ctrl_c(tmp_path, notes):
     """A terminal sends the signal to the engine and to its workers alike."""
     folder, held = tmp_path / "s", [notes / "held-5", notes / "held-6"]
     output = tmp_path / "stderr"
@@ -268,7 +280,7 @@ def test_ctrl_c_ends_everything_at_once(tmp_path, notes):
     assert told.count("Traceback") == told.count("KeyboardInterrupt") == 1  # the workers are silent
 
 
-def test_killed_and_started_again_gives_the_same_records(tmp_path, notes, undisturbed):
+def test_engine_killed_and_started_again_gives_the_same_records(tmp_path, notes, undisturbed):
     """The program has two processes for 8 jobs; they hang in the sixth and in the seventh."""
     folder, held = tmp_path / "s", [notes / "held-5", notes / "held-6"]
     with engine(folder) as process:
@@ -287,19 +299,19 @@ def test_killed_and_started_again_gives_the_same_records(tmp_path, notes, undist
     assert_same_records(folder, undisturbed(jobs))
 
 
-def test_a_finished_study_needs_no_cluster(tmp_path):
+def test_engine_needs_no_cluster_for_a_finished_study(tmp_path):
     run_jobs(study(1), tmp_path)
     assert run_jobs(study(1), tmp_path, dask="tcp://127.0.0.1:1").skipped == 1
 
 
-def test_a_missing_cluster_is_one_sentence(tmp_path, monkeypatch):
+def test_engine_names_a_missing_cluster(tmp_path, monkeypatch):
     monkeypatch.setattr("metaprior.lab.studies._workers.CONNECT_SECONDS", 0.5)
     with pytest.raises(ConnectionError, match="There is no Dask scheduler at tcp://127.0.0.1:1 "):
         run_jobs(study(1), tmp_path, dask="tcp://127.0.0.1:1")
 
 
 @pytest.mark.parametrize("module", ["pandas", "pyarrow", "distributed"])
-def test_a_missing_extra_is_one_sentence_before_anything_runs(tmp_path, notes, monkeypatch, module):
+def test_engine_names_a_missing_extra_before_anything_runs(tmp_path, notes, monkeypatch, module):
     monkeypatch.setitem(sys.modules, module, None)  # what Python takes for not installed
     with pytest.raises(ValueError, match=rf"need {module}, .*'metaprior\[study\]'"):
         run_jobs(study(1), tmp_path, dask="tcp://127.0.0.1:1" if module == "distributed" else None)
@@ -356,7 +368,7 @@ def when_a_job_hangs(note, act):
     thread.join()
 
 
-def test_a_dask_cluster_that_loses_a_worker(tmp_path, notes, undisturbed):
+def test_engine_survives_a_dask_cluster_that_loses_a_worker(tmp_path, notes, undisturbed):
     jobs = [*study(8, hold=(3,)), Job(f"{HERE}:refuse", {"seed": 99})]
     with cluster(tmp_path, 2) as dask:
         processes = {worker.pid: worker for worker in dask.workers}
@@ -371,7 +383,7 @@ def test_a_dask_cluster_that_loses_a_worker(tmp_path, notes, undisturbed):
 
 
 @pytest.mark.slow
-def test_a_dask_cluster_that_loses_its_scheduler(tmp_path, notes, undisturbed):
+def test_engine_explains_a_dask_cluster_that_loses_its_scheduler(tmp_path, notes, undisturbed):
     jobs = study(5, hold=(3,))
     with cluster(tmp_path, 1) as dask:
         with when_a_job_hangs(notes / "held-3", lambda pid: dask.scheduler.kill()):
@@ -382,7 +394,7 @@ def test_a_dask_cluster_that_loses_its_scheduler(tmp_path, notes, undisturbed):
 
 
 @pytest.mark.slow
-def test_a_job_that_kills_its_workers_is_given_up(tmp_path, notes, monkeypatch):
+def test_engine_gives_up_a_job_that_kills_its_workers(tmp_path, notes, monkeypatch):
     monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "0")
     crash = Job(f"{HERE}:crash", {"seed": 7})
     with cluster(tmp_path, 2) as dask:

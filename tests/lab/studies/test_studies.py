@@ -16,9 +16,16 @@ from sklearn.gaussian_process.kernels import RBF
 
 from metaprior.bo import RandomSearch, SurrogatePolicy, UpperConfidenceBound, optimise
 from metaprior.data import Tasks, empty_run
-from metaprior.lab.environments import Mixture1d, Table, TableTask
-from metaprior.lab.environments._learners import TEST_IDS, VALIDATION_IDS
+from metaprior.lab.environments import (
+    TEST_IDS,
+    VALIDATION_IDS,
+    Mixture1d,
+    Table,
+    TableTask,
+    known_families,
+)
 from metaprior.lab.studies import (
+    ChosenConfiguration,
     Job,
     collect_histories,
     plan,
@@ -33,10 +40,8 @@ from metaprior.lab.studies import (
 )
 from metaprior.lab.studies import _lifelong as lifelong
 from metaprior.lab.studies import _search as search
-from metaprior.lab.studies._batches import race_each, with_room
-from metaprior.lab.studies._draws import draw_numbers, draw_shapes
-from metaprior.lab.studies._entrants import RANDOM_SEARCH, known_families, search_ranges
-from metaprior.lab.studies._grid import rows
+from metaprior.lab.studies._batches import race_each, rows_of, with_room
+from metaprior.lab.studies._entrants import RANDOM_SEARCH, search_ranges
 from metaprior.lab.studies._presets import KINDS, POLICIES
 from metaprior.lab.studies._repetitions import (
     VALIDATION_SEED,
@@ -46,6 +51,7 @@ from metaprior.lab.studies._repetitions import (
     split_each,
     unseen_tasks,
 )
+from metaprior.lab.studies._search import draw_numbers, draw_shapes
 from metaprior.lab.studies._supervised import split
 from metaprior.methods import FixedGP, RankWeightedGP
 
@@ -78,7 +84,7 @@ def test_histories_of_many_seeds_are_those_of_one_seed():
     assert not np.allclose(found[0].y, found[1].y)
 
 
-def test_tables_show_validation_datasets_to_a_search_and_test_datasets_to_the_rest():
+def test_unseen_tasks_of_tables_are_validation_datasets_in_a_search_only():
     seen = unseen_tasks("glmnet", 3, (VALIDATION_SEED, VALIDATION_SEED + 1))
     reported = unseen_tasks("glmnet", 99, (0, 1))
     assert isinstance(seen, TableTask) and isinstance(reported, TableTask)
@@ -88,7 +94,7 @@ def test_tables_show_validation_datasets_to_a_search_and_test_datasets_to_the_re
 
 
 @pytest.mark.slow
-def test_a_search_never_asks_for_test_tasks(monkeypatch):
+def test_search_never_asks_for_test_tasks(monkeypatch):
     def forbidden(self, num, *, key):
         raise AssertionError("a test task was touched")
 
@@ -122,7 +128,7 @@ def test_offline_regret_has_a_row_for_each_seed_task_and_step(offline):
     assert (offline["FixedGP"]["inference_regret"] >= -1e-9).all()
 
 
-def test_an_offline_run_is_the_run_of_its_surrogate(offline):
+def test_offline_run_is_the_run_of_its_surrogate(offline):
     """One seed and task, by the loop itself with a surrogate trained alone."""
     keys = keys_of(1)
     past = collect_histories(Mixture1d(), 4, 5, key=keys.history)
@@ -147,7 +153,7 @@ def test_an_offline_run_is_the_run_of_its_surrogate(offline):
 
 
 @pytest.mark.study
-def test_seeds_in_one_job_are_the_seeds_one_by_one():
+def test_study_of_many_seeds_per_job_equals_one_seed_per_job():
     (together,) = small("offline", "LearnedGP", seeds=2, tasks=3, steps=6)
     jobs = small("offline", "LearnedGP", seeds=2, tasks=3, steps=6, block=1)
     assert [job.specification["seeds"] for job in jobs] == [[0], [1]]
@@ -156,7 +162,7 @@ def test_seeds_in_one_job_are_the_seeds_one_by_one():
 
 
 @pytest.mark.parametrize("chunk", [1, 2, None])
-def test_races_side_by_side_are_the_races_one_by_one(chunk, monkeypatch):
+def test_race_each_equals_one_race_after_another(chunk, monkeypatch):
     """As on an accelerator: chunks of two of three entries, and all at once."""
     monkeypatch.setattr("metaprior.lab.studies._batches.chunk_here", lambda chunk: chunk)
     tasks = unseen_tasks("mixture1d", 2, (0, 1, 2))
@@ -176,7 +182,7 @@ def test_races_side_by_side_are_the_races_one_by_one(chunk, monkeypatch):
 
 @settings(deadline=None, max_examples=30)
 @given(st.integers(0, 2**31 - 1), st.integers(4, 9), st.integers(2, 9))
-def test_halves_are_disjoint_and_complete(seed, num_tasks, length):
+def test_supervised_halves_are_disjoint_and_complete(seed, num_tasks, length):
     x = np.zeros((num_tasks, length, 1))
     history = Tasks(Mixture1d.space, x, x[..., 0], np.ones((num_tasks, length), bool))
     halves = split(history, key=jr.key(seed))
@@ -218,7 +224,7 @@ def test_supervised_metrics_are_those_of_scikit_learn():
 # Calibration
 
 
-def test_calibration_curves():
+def test_calibration_study_by_hand():
     (job,) = small("calibration", "FixedGP", seeds=2, tasks=2, points=40, contexts=[0, 3])
     columns = job.run()
     frequency = columns["frequency"].reshape(2, 2, 2, 21)
@@ -260,7 +266,7 @@ def test_lifelong_trains_after_each_run_on_all_runs_so_far(life):
 
 
 @pytest.mark.study
-def test_the_first_run_of_a_life_is_that_of_a_fixed_gp(life):
+def test_lifelong_first_run_is_that_of_a_fixed_gp(life):
     columns, _ = life
     policy = SurrogatePolicy(
         surrogate=FixedGP().from_scratch(1),
@@ -284,7 +290,7 @@ def test_the_first_run_of_a_life_is_that_of_a_fixed_gp(life):
 
 
 @pytest.mark.study
-def test_an_ensemble_with_room_is_the_ensemble_without():
+def test_with_room_does_not_change_an_ensemble():
     """Empty runs stand for runs to come: they are given no weight."""
     rng = np.random.default_rng(0)
     runs = [(rng.uniform(-10, 10, (5, 1)), rng.normal(size=5)) for _ in range(2)]
@@ -305,7 +311,7 @@ def test_an_ensemble_with_room_is_the_ensemble_without():
 # Search
 
 
-def test_draws_stay_in_their_ranges_and_repeat():
+def test_search_draws_stay_in_their_ranges_and_repeat():
     ranges = search_ranges("NeuralProcess")
     shapes = draw_shapes("NeuralProcess", ranges, 8, 0)
     assert len({json.dumps(shape) for shape in shapes}) == 8
@@ -321,13 +327,13 @@ def test_draws_stay_in_their_ranges_and_repeat():
 
 
 @pytest.mark.parametrize("name", [name for name in POLICIES if name != RANDOM_SEARCH])
-def test_every_method_of_the_paper_has_ranges_that_can_be_drawn(name):
+def test_search_ranges_of_every_method_of_the_paper_can_be_drawn(name):
     ranges = search_ranges(name)
     settings = draw_shapes(name, ranges, 3, 0)[0] | draw_numbers(name, ranges, 0, 0)
     assert set(settings) == set(ranges) and len(settings) >= 3
 
 
-def test_a_search_covers_every_configuration_once():
+def test_search_covers_every_configuration_once():
     jobs = small("search", "FPacohMap", draws=10, shapes=3, seeds=2)
     assert len(jobs) == 3
     indices = [i for job in jobs for i in job.specification["configurations"]]
@@ -337,7 +343,7 @@ def test_a_search_covers_every_configuration_once():
 
 
 @pytest.mark.study
-def test_a_diverging_configuration_is_dropped_and_counted(monkeypatch):
+def test_search_drops_and_counts_a_diverging_configuration(monkeypatch):
     (job,) = small("search", "LearnedGP", draws=3, shapes=1, steps=3, seeds=2)
     numbers = search.draw_numbers
     monkeypatch.setattr(
@@ -355,7 +361,7 @@ def test_a_diverging_configuration_is_dropped_and_counted(monkeypatch):
     assert nothing == {"settings": None, "searched": {"configurations": 1, "diverged": 1}}
 
 
-def test_the_best_average_rank_is_chosen():
+def test_search_chooses_the_best_average_rank():
     records = pd.DataFrame(
         {
             "configuration": [0, 0, 1, 1, 2, 2, 3, 3],
@@ -381,7 +387,7 @@ def test_the_best_average_rank_is_chosen():
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("preset", ["smoke", "standard", "full"])
-def test_presets_become_jobs_with_different_names(kind, preset):
+def test_plan_of_presets_has_jobs_with_different_names(kind, preset):
     specification = specification_of(kind, preset=preset)
     jobs = plan(specification)
     assert len({job.name for job in jobs}) == len(jobs) >= 4
@@ -393,7 +399,7 @@ def test_presets_become_jobs_with_different_names(kind, preset):
         assert plan(json.loads(json.dumps(specification))) == jobs
 
 
-def test_the_full_studies_have_the_sizes_of_the_paper():
+def test_specification_of_full_studies_has_the_sizes_of_the_paper():
     offline = specification_of("offline", preset="full")
     assert (offline["seeds"], offline["tasks"], offline["steps"]) == (25, 10, 100)
     sizes = {e["environment"]: (e["past_tasks"], e["past_steps"]) for e in offline["entrants"]}
@@ -403,9 +409,9 @@ def test_the_full_studies_have_the_sizes_of_the_paper():
     assert specification_of("search", preset="full")["draws"] == 128
 
 
-def test_flags_override_files_and_files_override_presets(tmp_path):
+def test_specification_takes_flags_before_files_before_presets(tmp_path):
     file = tmp_path / "study.toml"
-    file.write_text('kind = "offline"\nseeds = 7\nsteps = 9\nmethods = ["vanillagp"]\nblock = 3\n')
+    file.write_text('kind = "offline"\nseeds = 7\nsteps = 9\nmethods = ["fixedgp"]\nblock = 3\n')
     found = specification_of(
         "offline", preset="smoke", file=file, steps=11, cuts={"block": 1, "chunk": 5, "seeds": 99}
     )
@@ -415,10 +421,9 @@ def test_flags_override_files_and_files_override_presets(tmp_path):
     assert settings == {"lengthscale": 0.2, "variance": 1.0, "noise_variance": 1e-4}
 
 
-def test_chosen_configurations_are_read(tmp_path):
-    path = search.write_configuration(
-        tmp_path / "configurations", "mixture1d", "FixedGP", {"settings": {"lengthscale": 0.7}}
-    )
+def test_specification_reads_chosen_configurations(tmp_path):
+    chosen = ChosenConfiguration("mixture1d", "FixedGP", {"lengthscale": 0.7}, {}, {})
+    path = search.write_configuration(tmp_path / "configurations", chosen)
     found = specification_of(
         "offline", preset="smoke", configurations=tmp_path, methods="FixedGP,RandomSearch"
     )
@@ -448,7 +453,7 @@ def test_chosen_configurations_are_read(tmp_path):
         ("supervised", {"past_tasks": 3}, "Halves of 3 runs of 20 points are too small"),
     ],
 )
-def test_bad_input_is_one_sentence(kind, fields, sentence):
+def test_specification_refuses_bad_input_in_one_sentence(kind, fields, sentence):
     with pytest.raises(ValueError) as raised:
         specification_of(kind, **fields)
     assert str(raised.value).startswith(sentence) and "\n" not in str(raised.value)
@@ -457,15 +462,15 @@ def test_bad_input_is_one_sentence(kind, fields, sentence):
 # What records are made of, and what is made of them
 
 
-def test_rows_have_the_coordinates_of_their_entries():
+def test_rows_of_arrays_have_the_coordinates_of_their_entries():
     values = np.arange(6.0).reshape(2, 3)
-    found = rows({"seed": [4, 9], "step": range(1, 4)}, {"a": values, "b": np.array([1.0, 2.0])})
+    found = rows_of({"seed": [4, 9], "step": range(1, 4)}, {"a": values, "b": np.array([1.0, 2.0])})
     assert found["seed"].tolist() == [4, 4, 4, 9, 9, 9]
     assert found["step"].tolist() == [1, 2, 3, 1, 2, 3]
     assert found["a"].tolist() == [0, 1, 2, 3, 4, 5] and found["b"].tolist() == [1, 1, 1, 2, 2, 2]
 
 
-def test_a_summary_is_of_the_last_step_in_the_order_of_the_study():
+def test_summary_is_of_the_last_step_in_the_order_of_the_study():
     specification = specification_of("offline", preset="smoke", environments="mixture1d")
     records = pd.DataFrame(
         {
@@ -484,7 +489,7 @@ def test_a_summary_is_of_the_last_step_in_the_order_of_the_study():
     assert half_width == pytest.approx(12.706, abs=1e-3) and "inference_regret" not in found[1]
 
 
-def test_jobs_name_functions_by_a_place_that_stays():
+def test_plan_names_functions_by_their_public_place():
     kinds = {job.kind for kind in KINDS for job in plan(specification_of(kind, preset="smoke"))}
     functions = (run_supervised, run_offline, run_lifelong, run_search, run_calibration)
     assert kinds == {f"metaprior.lab.studies:{function.__name__}" for function in functions}

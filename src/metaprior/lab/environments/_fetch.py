@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from metaprior.lab.environments._learners import LEARNERS
-from metaprior.lab.environments._rows import ORIGINAL_NAME
+from metaprior.lab.environments._table_files import ORIGINAL_NAME
 
 # OpenML R Bot Benchmark Data, Kühn et al. 2018, doi 10.6084/m9.figshare.5882230, CC BY 4.0.
 FIGSHARE = "https://api.figshare.com/v2/articles/5882230"

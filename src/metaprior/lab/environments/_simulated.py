@@ -12,9 +12,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from metaprior.data import Real, Space
 from metaprior.gp import float64
-from metaprior.lab.environments._family import Available, Family, require_positive
+from metaprior.lab.environments._family import AbstractTask, Available, Family, require_positive
 from metaprior.lab.environments._optimum import Optima, find_optima
-from metaprior.lab.environments._task import AbstractTask
 
 
 class AbstractFormula(AbstractTask):

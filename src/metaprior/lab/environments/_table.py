@@ -13,11 +13,10 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from metaprior.data import Choices, Space
-from metaprior.lab.environments._family import Available, Family, require_positive
+from metaprior.lab.environments._family import AbstractTask, Available, Family, require_positive
 from metaprior.lab.environments._learners import LEARNERS, TEST_IDS, TRAINING_IDS, VALIDATION_IDS
 from metaprior.lab.environments._optimum import Optima
-from metaprior.lab.environments._rows import original_rows, shipped_rows
-from metaprior.lab.environments._task import AbstractTask
+from metaprior.lab.environments._table_files import original_rows, shipped_rows
 
 # How many of the paper's 20 meta-training datasets the shipped tables have.
 _NUM_SHIPPED = 15

@@ -10,12 +10,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, PercentFormatter
 
-from metaprior.lab.plots._estimates import DataFrame, by_environment, by_method, curve, measured
+from metaprior.lab.plots._estimates import by_environment, by_method, curve, measured
 from metaprior.lab.plots._looks import looks_of, title_of
-from metaprior.lab.plots._method_table import best_of, column_of, method_table
-from metaprior.lab.plots._report import Report
+from metaprior.lab.plots._method_tables import best_of, column_of, method_table
+from metaprior.lab.plots._report import StudyReport, require_columns
 from metaprior.lab.plots._study_figure import draw_curves, label_outer, panels
-from metaprior.lab.plots._study_files import StudyResults, require_columns
+from metaprior.lab.studies import DataFrame, StudyResults
 from metaprior.plots import FAINT
 
 SAMPLES = ("seed", "task")
@@ -24,10 +24,10 @@ MOST_COLUMNS, HEIGHT = 4, 1.75
 NOTE = "Mean over seeds and tasks ± half of the 95 % interval; the lowest mean in bold."
 
 
-def calibration_report(results: StudyResults) -> Report:
+def calibration_report(results: StudyResults) -> StudyReport:
     """Reliability curves, and a table of calibration errors."""
     require_columns(results, {*SAMPLES, "context", "level", "frequency", "calibration_error"})
-    rows = measured(results.rows, "frequency")
+    rows = measured(results.records, "frequency")
     once = rows.drop_duplicates(["environment", "method", *SAMPLES, "context"])
     columns = {
         environment: {
@@ -54,7 +54,7 @@ def calibration_report(results: StudyResults) -> Report:
         for environment, found in columns.items()
     }
     figures = {"calibration": reliability_figure(rows)}
-    return Report(figures, {"calibration-error": tables}, {"calibration_error": summary})
+    return StudyReport(figures, {"calibration-error": tables}, {"calibration_error": summary})
 
 
 def reliability_figure(rows: DataFrame) -> Figure:

@@ -5,21 +5,20 @@ depend on the order of the rows, down to the last bit: values are sorted before 
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from metaprior.lab.plots._looks import OURS, in_order, key_of, looks_of
 from metaprior.lab.plots._tables import Estimate
+from metaprior.lab.studies import DataFrame
 from metaprior.metrics import mean_and_interval
 
-# Pandas is imported when records are read, not before, so its types cannot be named here.
-DataFrame = Any
 Better = Literal["lower", "higher"]
 
 
-class Curve(NamedTuple):
+class MeanCurve(NamedTuple):
     """Means at some places, and the half-widths of their 95 % intervals."""
 
     x: Float[np.ndarray, " n"]
@@ -44,12 +43,12 @@ def estimate(values) -> Estimate:
     return Estimate(float(mean), float(half_width), len(values))
 
 
-def curve(rows: DataFrame, x: str, value: str) -> Curve:
+def curve(rows: DataFrame, x: str, value: str) -> MeanCurve:
     """The mean of `value` at each of the values of column `x`."""
     found = [(place, estimate(group)) for place, group in rows.groupby(x, sort=True)[value]]
     places, estimates = zip(*found, strict=True)
     mean, half_width, _ = zip(*estimates, strict=True)
-    return Curve(*(np.array(numbers, float) for numbers in (places, mean, half_width)))
+    return MeanCurve(*(np.array(numbers, float) for numbers in (places, mean, half_width)))
 
 
 def by_environment(rows: DataFrame) -> dict[str, DataFrame]:

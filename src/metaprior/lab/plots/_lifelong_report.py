@@ -6,9 +6,7 @@ runs and steps are counted from 1.
 
 from matplotlib.figure import Figure
 
-from metaprior.lab.plots._comparison import comparison_summary, comparison_table
 from metaprior.lab.plots._estimates import (
-    DataFrame,
     by_environment,
     by_method,
     compare_with_others,
@@ -17,8 +15,14 @@ from metaprior.lab.plots._estimates import (
     measured,
 )
 from metaprior.lab.plots._looks import looks_of, title_of
-from metaprior.lab.plots._method_table import column_of, columns_by_environment, method_table
-from metaprior.lab.plots._report import Report
+from metaprior.lab.plots._method_tables import (
+    column_of,
+    columns_by_environment,
+    comparison_summary,
+    comparison_table,
+    method_table,
+)
+from metaprior.lab.plots._report import StudyReport, require_columns
 from metaprior.lab.plots._study_figure import (
     draw_curves,
     draw_log_regret,
@@ -26,8 +30,8 @@ from metaprior.lab.plots._study_figure import (
     mark_every,
     panels,
 )
-from metaprior.lab.plots._study_files import StudyResults, require_columns
-from metaprior.lab.plots._tables import MISSING, Estimate, Table
+from metaprior.lab.plots._tables import MISSING, Estimate, ResultTable
+from metaprior.lab.studies import DataFrame, StudyResults
 from metaprior.metrics import cumulative_regret
 
 SAMPLES = ("sequence", "seed")
@@ -36,10 +40,10 @@ CUMULATIVE, TOTAL_STEP = "cumulative_inference_regret", "total_step"
 NOTE = "Mean over sequences and seeds ± half of the 95 % interval; the lowest mean in bold."
 
 
-def lifelong_report(results: StudyResults) -> Report:
+def lifelong_report(results: StudyResults) -> StudyReport:
     """Simple regret at the end of each run, and cumulative inference regret over all steps."""
     require_columns(results, {*SAMPLES, "run", "step", "simple_regret", "inference_regret"})
-    rows, report = results.rows, Report({}, {}, {})
+    rows, report = results.records, StudyReport({}, {}, {})
     ends = _last(rows, "step", [*LIFE, "run"])
     _report_ends(report, ends)
     _compare(report, _last(ends, "run", ["environment"]), "simple_regret", "regret of the last run")
@@ -91,7 +95,7 @@ def cumulative_figure(rows: DataFrame) -> Figure:
     return figure
 
 
-def _report_ends(report: Report, ends: DataFrame) -> None:
+def _report_ends(report: StudyReport, ends: DataFrame) -> None:
     report.figures["end-of-run-regret"] = end_of_run_figure(ends)
     groups = by_environment(ends)
     report.tables["end-of-run-regret"] = [_ends_table(*item) for item in groups.items()]
@@ -107,7 +111,7 @@ def _report_ends(report: Report, ends: DataFrame) -> None:
     }
 
 
-def _report_totals(report: Report, summed: DataFrame, totals: DataFrame) -> None:
+def _report_totals(report: StudyReport, summed: DataFrame, totals: DataFrame) -> None:
     name = CUMULATIVE.replace("_", "-")
     columns = columns_by_environment(totals, CUMULATIVE)
     titled = {title_of(environment): column for environment, column in columns.items()}
@@ -118,7 +122,7 @@ def _report_totals(report: Report, summed: DataFrame, totals: DataFrame) -> None
     report.summary[CUMULATIVE] = columns
 
 
-def _compare(report: Report, rows: DataFrame, value: str, words: str) -> None:
+def _compare(report: StudyReport, rows: DataFrame, value: str, words: str) -> None:
     if found := compare_with_others(rows, value, SAMPLES, "lower"):
         name = f"{value.replace('_', '-')}-comparison"
         report.tables[name] = [comparison_table(found, words, name)]
@@ -130,7 +134,7 @@ def _last(rows: DataFrame, column: str, group: list[str]) -> DataFrame:
     return rows[rows[column] == rows.groupby(group)[column].transform("max")]
 
 
-def _ends_table(environment: str, rows: DataFrame) -> Table:
+def _ends_table(environment: str, rows: DataFrame) -> ResultTable:
     """The first run, one in the middle and the last, and by how much the last was better."""
     runs = sorted({int(run) for run in rows["run"]})
     shown = sorted({runs[0], runs[len(runs) // 2], runs[-1]})

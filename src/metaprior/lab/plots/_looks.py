@@ -37,7 +37,7 @@ METHODS = {
     "rankweightedgp": Look("RWGP", "#E69F00", _LONG_DASHES, "P"),
     "learnedgp": Look("Learned GP", "#882255", _DASHED, "X"),
     "fittedgp": Look("Fitted GP", "#6B6B2E", _DASH_DOT, "<"),
-    "vanillagp": Look("Vanilla GP", "#000000", "-", "d"),
+    "fixedgp": Look("Fixed GP", "#000000", "-", "d"),
     "randomsearch": Look("Random search", "#8C8C8C", _DOTTED, "."),
 }
 _SPARE = (("#7570B3", "p"), ("#A6761D", "*"), ("#66A61E", ">"), ("#E7298A", "H"), ("#444444", "8"))

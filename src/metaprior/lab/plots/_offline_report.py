@@ -8,9 +8,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from metaprior.lab.plots._comparison import Comparisons, comparison_summary, comparison_table
 from metaprior.lab.plots._estimates import (
-    DataFrame,
     by_environment,
     by_method,
     compare_with_others,
@@ -18,11 +16,18 @@ from metaprior.lab.plots._estimates import (
     measured,
 )
 from metaprior.lab.plots._looks import looks_of, title_of
-from metaprior.lab.plots._method_table import best_of, column_of, method_table
-from metaprior.lab.plots._report import Report
+from metaprior.lab.plots._method_tables import (
+    Comparisons,
+    best_of,
+    column_of,
+    comparison_summary,
+    comparison_table,
+    method_table,
+)
+from metaprior.lab.plots._report import StudyReport, require_columns
 from metaprior.lab.plots._study_figure import draw_log_regret, label_outer, panels
-from metaprior.lab.plots._study_files import StudyResults, require_columns
-from metaprior.lab.plots._tables import Estimate, Table
+from metaprior.lab.plots._tables import Estimate, ResultTable
+from metaprior.lab.studies import DataFrame, StudyResults
 
 REGRETS = {"simple_regret": "simple regret", "inference_regret": "inference regret"}
 SAMPLES = ("seed", "task")
@@ -32,12 +37,12 @@ EARLY = 20
 NOTE = "Mean over seeds and tasks ± half of the 95 % interval; the lowest mean in bold."
 
 
-def offline_report(results: StudyResults) -> Report:
+def offline_report(results: StudyResults) -> StudyReport:
     """A figure and tables of each regret, and F-PACOH against each method."""
     require_columns(results, {*SAMPLES, "step", *REGRETS})
-    report = Report({}, {}, {})
+    report = StudyReport({}, {}, {})
     for regret, words in REGRETS.items():
-        known = measured(results.rows, regret)
+        known = measured(results.records, regret)
         if known.empty:
             continue
         name = regret.replace("_", "-")
@@ -81,7 +86,7 @@ def _columns(rows: DataFrame, regret: str) -> dict[int, dict[str, Estimate]]:
 
 def _table(
     environment: str, columns: dict[int, dict[str, Estimate]], regret: str, words: str
-) -> Table:
+) -> ResultTable:
     return method_table(
         f"{words.capitalize()} on {title_of(environment)}",
         f"{regret.replace('_', '-')}-{environment.lower()}",

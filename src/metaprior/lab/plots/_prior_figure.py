@@ -1,4 +1,4 @@
-"""Priors of functions of one variable: before and after observations, and where nobody looked."""
+"""Priors of functions of one variable: before and after observations, and away from data."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,7 +15,7 @@ from metaprior.plots import (
     HALF_WIDTH_95,
     INK,
     Belief,
-    PastRuns,
+    PastQueries,
     draw_belief,
     draw_past_runs,
 )
@@ -26,7 +26,7 @@ SCALE = 0.6
 
 
 def prior_and_posterior(
-    curves: Mapping[str, tuple[Belief, Belief]], past: PastRuns | None = None
+    curves: Mapping[str, tuple[Belief, Belief]], past: PastQueries | None = None
 ) -> Figure:
     """The paper's first figure: for each method, its prior above its posterior.
 

@@ -7,23 +7,34 @@ from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
 
-from metaprior.lab.plots._tables import Estimate, Table, latex, markdown
+from metaprior.lab.plots._tables import Estimate, ResultTable, latex, markdown
+from metaprior.lab.studies import StudyResults
 
 DOTS_PER_INCH = 200
 
 
-class Report(NamedTuple):
+class StudyReport(NamedTuple):
     """What a study found: figures and lists of tables by file name, and numbers for programs.
 
     The summary may hold estimates and other named tuples, and numbers that are not finite.
     """
 
     figures: dict[str, Figure]
-    tables: dict[str, list[Table]]
+    tables: dict[str, list[ResultTable]]
     summary: dict[str, Any]
 
 
-def write_report(report: Report, folder: Path) -> list[Path]:
+def require_columns(results: StudyResults, needed: set[str]) -> None:
+    """An error that names the columns without which there is nothing to report."""
+    there = set(results.records.columns)
+    if lacking := sorted({"environment", "method", *needed} - there):
+        raise ValueError(
+            f"The records of this {results.kind} study lack the columns {', '.join(lacking)} (they "
+            f"have {', '.join(sorted(there))}); run the study again with this version of metaprior."
+        )
+
+
+def write_report(report: StudyReport, folder: Path) -> list[Path]:
     """Write PNG and SVG, Markdown and LaTeX, and `summary.json`; the paths that were written."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []

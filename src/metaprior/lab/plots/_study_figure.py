@@ -10,7 +10,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
-from metaprior.lab.plots._estimates import Curve
+from metaprior.lab.plots._estimates import MeanCurve
 from metaprior.lab.plots._looks import Look
 from metaprior.plots import FAINT, SMALLEST_REGRET
 
@@ -57,7 +57,7 @@ def label_outer(axes: Sequence[Axes], x: str, y: str, *, columns: int = 3) -> No
 
 def draw_curves(
     ax: Axes,
-    curves: Mapping[str, Curve],
+    curves: Mapping[str, MeanCurve],
     looks: Mapping[str, Look],
     *,
     floor: float = -np.inf,
@@ -94,7 +94,7 @@ def draw_curves(
     ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
 
 
-def draw_log_regret(ax: Axes, curves: Mapping[str, Curve], looks: Mapping[str, Look]) -> None:
+def draw_log_regret(ax: Axes, curves: Mapping[str, MeanCurve], looks: Mapping[str, Look]) -> None:
     """Curves of regret on a logarithmic axis, which ends a little below the smallest mean.
 
     Zero, and intervals that reach it, are drawn at the lower end of the axis.
@@ -117,7 +117,7 @@ def mark_every(ax: Axes, places: Sequence[float]) -> None:
         ax.axvline(place, color=FAINT, linewidth=0.4, alpha=0.5, zorder=0)
 
 
-def _upper(found: Curve) -> np.ndarray:
+def _upper(found: MeanCurve) -> np.ndarray:
     """The upper edge of the band, or the mean where there is no band."""
     return found.mean + np.where(np.isfinite(found.half_width), found.half_width, 0.0)
 

@@ -6,19 +6,20 @@ Columns of the records: `seed`, `task`, `log_likelihood`, `calibration_error`.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from metaprior.lab.plots._comparison import comparison_summary, comparison_table
 from metaprior.lab.plots._estimates import Better, compare_with_others, measured
 from metaprior.lab.plots._looks import key_of, looks_of, title_of
-from metaprior.lab.plots._method_table import (
+from metaprior.lab.plots._method_tables import (
     Column,
     best_of,
     cells_by_method,
     columns_by_environment,
+    comparison_summary,
+    comparison_table,
 )
 from metaprior.lab.plots._published import CALIBRATION_ERROR, CITATION, LOG_LIKELIHOOD, Published
-from metaprior.lab.plots._report import Report
-from metaprior.lab.plots._study_files import StudyResults, require_columns
-from metaprior.lab.plots._tables import Estimate, Table
+from metaprior.lab.plots._report import StudyReport, require_columns
+from metaprior.lab.plots._tables import Estimate, ResultTable
+from metaprior.lab.studies import StudyResults
 
 SAMPLES = ("seed", "task")
 # As many as the paper prints.
@@ -41,12 +42,12 @@ MEASURES = {
 }
 
 
-def supervised_report(results: StudyResults) -> Report:
+def supervised_report(results: StudyResults) -> StudyReport:
     """One table for each measure, and F-PACOH against each method."""
     require_columns(results, {*SAMPLES, *MEASURES})
-    report = Report({}, {}, {})
+    report = StudyReport({}, {}, {})
     for value, measure in MEASURES.items():
-        known = measured(results.rows, value)
+        known = measured(results.records, value)
         if known.empty:
             continue
         name = value.replace("_", "-")
@@ -67,7 +68,7 @@ def supervised_report(results: StudyResults) -> Report:
     return report
 
 
-def _table(columns: Mapping[str, Column], measure: _Measure, label: str) -> Table:
+def _table(columns: Mapping[str, Column], measure: _Measure, label: str) -> ResultTable:
     """A row for each method, and below it what the paper prints for it."""
     looks = looks_of(name for column in columns.values() for name in column)
     ours = cells_by_method(columns.values(), list(looks), measure.better)
@@ -79,7 +80,7 @@ def _table(columns: Mapping[str, Column], measure: _Measure, label: str) -> Tabl
         if key_of(name) in theirs:
             rows.append([f"{look.label}, paper", *theirs[key_of(name)]])
     header = ["", *(title_of(environment) for environment in columns)]
-    return Table(measure.words, label, header, rows, NOTE, DECIMALS)
+    return ResultTable(measure.words, label, header, rows, NOTE, DECIMALS)
 
 
 def _printed(environment: str, published: Published) -> dict[str, Estimate]:

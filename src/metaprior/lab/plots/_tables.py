@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 MISSING = "–"
 # Outside these, numbers are written with a power of ten.
-SMALLEST_PLAIN, LARGEST_PLAIN = 1e-3, 1e5
+SMALLEST_FIXED, LARGEST_FIXED = 1e-3, 1e5
 MOST_DECIMALS = 4
 
 
@@ -31,7 +31,7 @@ class Bold(NamedTuple):
 Cell = str | Estimate | Bold
 
 
-class Table(NamedTuple):
+class ResultTable(NamedTuple):
     """A title, a header, rows of cells of which the first names the row, and a note below.
 
     `label` is what LaTeX refers to. With `decimals`, all numbers have so many; without, each has
@@ -54,7 +54,7 @@ class _Digits(NamedTuple):
     exponent: int
 
 
-def markdown(table: Table) -> str:
+def markdown(table: ResultTable) -> str:
     """The table in the Markdown of GitHub, under its title."""
     rows = [[_in_markdown(cell, table.decimals) for cell in row] for row in table.rows]
     marks = [":--", *(["--:"] * (len(table.header) - 1))]
@@ -63,7 +63,7 @@ def markdown(table: Table) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def latex(table: Table) -> str:
+def latex(table: ResultTable) -> str:
     """The table as a float across both columns."""
     cells = [[_in_latex(cell, table.decimals) for cell in row] for row in table.rows]
     lines = [
@@ -83,7 +83,7 @@ def latex(table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
-def plain(estimate: Estimate, decimals: int | None = None) -> str:
+def estimate_text(estimate: Estimate, decimals: int | None = None) -> str:
     """An estimate without markup: `0.0953 ± 0.0062`, `(1.30 ± 0.21)e-5`."""
     digits = _digits(estimate, decimals)
     if digits is None:
@@ -97,7 +97,7 @@ def plain(estimate: Estimate, decimals: int | None = None) -> str:
 def _in_markdown(cell: Cell, decimals: int | None) -> str:
     if isinstance(cell, Bold):
         return f"**{_in_markdown(cell.cell, decimals)}**"
-    return plain(cell, decimals) if isinstance(cell, Estimate) else cell.replace("|", r"\|")
+    return estimate_text(cell, decimals) if isinstance(cell, Estimate) else cell.replace("|", r"\|")
 
 
 def _in_latex(cell: Cell, decimals: int | None) -> str:
@@ -125,8 +125,8 @@ def _digits(estimate: Estimate, decimals: int | None) -> _Digits | None:
     if decimals is not None:
         return _Digits(*_fixed(mean, half_width, decimals), 0)
     size = max(abs(mean), half_width if known else 0.0)
-    plainly = size == 0 or SMALLEST_PLAIN <= size < LARGEST_PLAIN
-    exponent = 0 if plainly else _magnitude(size)
+    fixed_point = size == 0 or SMALLEST_FIXED <= size < LARGEST_FIXED
+    exponent = 0 if fixed_point else _magnitude(size)
     mean, half_width = mean / 10.0**exponent, half_width / 10.0**exponent
     if known and half_width > 0:
         decimals = 1 - _magnitude(half_width)
@@ -146,7 +146,7 @@ def _magnitude(number: float) -> int:
 
 
 def _escaped(text: str) -> str:
-    """Plain text as LaTeX writes it."""
+    """Text with what LaTeX takes for commands escaped."""
     text = re.sub(r"([&%$#_{}])", r"\\\1", text)
     for character, command in (("±", r"$\pm$"), ("–", "--"), ("“", "``"), ("”", "''")):
         text = text.replace(character, command)

@@ -2,7 +2,7 @@
 
 A batch of surrogates is one surrogate whose arrays have a leading axis, and so is one of policies.
 Each entry of a batch has its own tasks, on a second axis. Entries are worked on in chunks, tasks of
-an entry side by side.
+an entry side by side. `rows_of` turns what comes back into the columns of a record.
 """
 
 from collections.abc import Sequence
@@ -12,13 +12,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key, PyTree
+from jaxtyping import Array, Float, Key, PyTree, Shaped
 
 from metaprior.bo import AbstractPolicy, optimise
 from metaprior.data import Run, Tasks
 from metaprior.gp import float64
 from metaprior.lab.environments import AbstractTask
-from metaprior.lab.studies._offline import Race, require_points
+from metaprior.lab.studies._jobs import Columns
+from metaprior.lab.studies._races import PolicyRace, require_points
 from metaprior.meta import chunk_here, map_chunks, stack
 from metaprior.methods import (
     AbstractGradientMethod,
@@ -77,7 +78,7 @@ def race_each(
     noise_std: float = 0.0,
     infer: bool = False,
     chunk: int | None = None,
-) -> Race:
+) -> PolicyRace:
     """One run of each policy on each of its tasks; arrays of the result have both axes."""
     tasks = jax.tree.map(jnp.asarray, tasks)
     flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), tasks)
@@ -85,7 +86,7 @@ def race_each(
     chunk = chunk_here(chunk)
     trace = _race_each(policies, tasks, keys, num_queries, noise_std, infer, chunk)
     arrays = trace.values, trace.values_at_predicted_best, trace.run.x, trace.run.y
-    return Race(*(np.asarray(array) for array in arrays))
+    return PolicyRace(*(np.asarray(array) for array in arrays))
 
 
 @eqx.filter_jit
@@ -107,7 +108,7 @@ class Judged(NamedTuple):
     error: Float[np.ndarray, "batch tasks *contexts points"]
 
 
-class Exam(NamedTuple):
+class ContextSplit(NamedTuple):
     """A context to learn from and points to predict, of each task of each entry."""
 
     context_x: Float[Array, "*batch tasks m d"]
@@ -119,7 +120,7 @@ class Exam(NamedTuple):
 @float64
 def judge_each(
     surrogates: AbstractSurrogate,
-    exams: Exam,
+    exams: ContextSplit,
     context_sizes: Sequence[int],
     *,
     chunk: int | None = None,
@@ -132,7 +133,7 @@ def judge_each(
 @eqx.filter_jit
 def _judge_each(surrogates, exams, sizes, chunk):
     def one(surrogate, exams):
-        def task(exam: Exam):
+        def task(exam: ContextSplit):
             def given(size):
                 posterior = surrogate.condition(Run(exam.context_x, exam.context_y, size))
 
@@ -147,6 +148,24 @@ def _judge_each(surrogates, exams, sizes, chunk):
         return jax.vmap(task)(exams)
 
     return _for_each(one, surrogates, (exams,), chunk)
+
+
+def rows_of(
+    axes: dict[str, Shaped[np.ndarray, " _"] | list[int] | range],
+    metrics: dict[str, Float[np.ndarray, "..."]],
+) -> Columns:
+    """Columns of a record: the coordinates of every entry along `axes`, and its metrics.
+
+    - `axes`: coordinates by name, in the order of the axes of the metrics. A metric that lacks the
+      last axes has the same value all along them.
+    """
+    shape = tuple(len(values) for values in axes.values())
+    coordinates = np.meshgrid(*(np.asarray(values) for values in axes.values()), indexing="ij")
+    columns = {name: grid.ravel() for name, grid in zip(axes, coordinates, strict=True)}
+    for name, metric in metrics.items():
+        missing = (1,) * (len(shape) - metric.ndim)
+        columns[name] = np.broadcast_to(metric.reshape(*metric.shape, *missing), shape).ravel()
+    return columns
 
 
 def _for_each(function, batch: PyTree, others: tuple[PyTree, ...], chunk: int | None) -> PyTree:

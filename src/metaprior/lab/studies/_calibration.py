@@ -13,16 +13,14 @@ from jaxtyping import Array, Float, Key
 
 from metaprior.gp import float64
 from metaprior.lab.environments import AbstractTask
-from metaprior.lab.studies._batches import Exam, judge_each, train_each
-from metaprior.lab.studies._entrants import method_named
-from metaprior.lab.studies._grid import rows
+from metaprior.lab.studies._batches import ContextSplit, judge_each, rows_of
 from metaprior.lab.studies._jobs import Columns, Job
-from metaprior.lab.studies._offline import require_points
+from metaprior.lab.studies._races import require_points
 from metaprior.lab.studies._repetitions import (
     histories,
     keys_of,
     split_each,
-    stacked_keys,
+    train_seeds,
     unseen_tasks,
 )
 from metaprior.lab.studies._specification import Specification, jobs_by_seeds
@@ -42,18 +40,13 @@ def run_calibration(job: Specification) -> Columns:
     """How often intervals held, by seed, task, size of the context and level."""
     seeds, chunk = tuple(job["seeds"]), job["chunk"]
     past = histories(job["environment"], job["past_tasks"], job["past_steps"], seeds, chunk)
-    surrogates = train_each(
-        [method_named(job["method"], job["settings"])] * len(seeds),
-        past,
-        keys=stacked_keys([keys_of(seed).train for seed in seeds]),
-        chunk=chunk,
-    )
+    surrogates = train_seeds(job, past)
     tasks = unseen_tasks(job["environment"], job["tasks"], seeds)
     num_tasks = jax.tree.leaves(tasks)[0].shape[1]  # after that of the seeds
     keys = split_each([keys_of(seed).race for seed in seeds], num_tasks)
     exams = uniform_exams(tasks, max(1, *job["contexts"]), job["points"], keys=keys)
     judged = judge_each(surrogates, exams, job["contexts"], chunk=chunk)
-    return rows(
+    return rows_of(
         {
             "seed": np.asarray(seeds),
             "task": range(num_tasks),
@@ -70,12 +63,12 @@ def run_calibration(job: Specification) -> Columns:
 
 def uniform_exams(
     tasks: AbstractTask, num_context: int, num_points: int, *, keys: Key[Array, "batch tasks"]
-) -> Exam:
+) -> ContextSplit:
     """Uniform points of each task to learn from and others to predict."""
     tasks = jax.tree.map(jnp.asarray, tasks)
     flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), tasks)
     require_points(flat, num_context + num_points)
-    return Exam(*_uniform(tasks, keys, num_context, num_points))
+    return ContextSplit(*_uniform(tasks, keys, num_context, num_points))
 
 
 @eqx.filter_jit

@@ -11,20 +11,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 from metaprior.lab.studies._extra import import_extra
-from metaprior.lab.studies._jobs import Columns, Job
-from metaprior.lab.studies._lock import locked
-from metaprior.lab.studies._records import (
+from metaprior.lab.studies._folder import (
+    RecordError,
     finished_jobs,
+    locked,
     specification_columns,
     write_error,
     write_record,
 )
+from metaprior.lab.studies._jobs import Columns, Job
 from metaprior.lab.studies._workers import News, Trouble, in_processes, in_this_process, on_cluster
 
 SOME_FAILED = 1
 
 
-class Standing(NamedTuple):
+class JobsProgress(NamedTuple):
     """Where a study stands, each time a job begins or ends.
 
     - `done`, `failed`: jobs that ended in this call; `skipped`: jobs that had finished before it.
@@ -47,7 +48,7 @@ class Failure(NamedTuple):
     reason: str
 
 
-class Report(NamedTuple):
+class JobsReport(NamedTuple):
     """How a call of the engine went."""
 
     done: int
@@ -66,8 +67,8 @@ def run_jobs(
     *,
     workers: int = 1,
     dask: str | None = None,
-    on_progress: Callable[[Standing], None] | None = None,
-) -> Report:
+    on_progress: Callable[[JobsProgress], None] | None = None,
+) -> JobsReport:
     """Run those of `jobs` that have no record in `folder` yet, and write their records there.
 
     A job that fails does not stop the others; it is in the report, and runs again next time.
@@ -103,7 +104,7 @@ def run_jobs(
                 ended = done + len(failures)
                 left = seconds_left(time.monotonic() - started, ended, len(waiting) - ended)
                 counts = done, len(finished), len(failures), len(jobs)
-                on_progress(Standing(*counts, current, left))
+                on_progress(JobsProgress(*counts, current, left))
 
         tell(None)
         with closing(_news(waiting, workers, dask)) as news:
@@ -115,7 +116,7 @@ def run_jobs(
                     else:
                         failures.append(Failure(job, trouble.reason))
                 tell(job)
-    return Report(done, len(finished), tuple(failures))
+    return JobsReport(done, len(finished), tuple(failures))
 
 
 def seconds_left(elapsed: float, ended: int, waiting: int) -> float | None:
@@ -143,7 +144,7 @@ def _keep(folder: Path, job: Job, result: Columns | Trouble) -> Trouble | None:
         try:
             write_record(folder, job, result)
             return None
-        except ValueError as error:
+        except RecordError as error:
             result = Trouble(str(error), f"{error}\n")
     write_error(folder, job, f"{job.text}\n\n{result.details}")
     return result

@@ -14,7 +14,7 @@ from metaprior.bo import (
     UpperConfidenceBound,
 )
 from metaprior.data import Space
-from metaprior.lab.environments import Branin, Camelback, Family, Hartmann6, Mixture1d, Table
+from metaprior.lab.environments import known_families
 from metaprior.lab.studies._configurations import read_configuration
 from metaprior.methods import (
     AbstractGradientMethod,
@@ -33,13 +33,6 @@ ACQUISITIONS: dict[str, type[AbstractAcquisition]] = {
 
 # A method with its settings on one environment, as JSON has it: the start of every job.
 Entrant = dict[str, Any]
-
-
-def known_families() -> dict[str, Family]:
-    """Every family under its name."""
-    tables = [Table(name) for name in ("glmnet", "rpart", "xgboost")]
-    families: list[Family] = [Mixture1d(), Branin(), Camelback(), Hartmann6(), *tables]
-    return {family.name: family for family in families}
 
 
 def method_named(name: str, settings: dict[str, Any] | None = None) -> AbstractMethod:

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Shaped
 
-# Part of every name: records of another format are records of other jobs.
-FORMAT_VERSION = 1
+# Part of every name: records of another format are records of other jobs. Version 2 moved the
+# functions that run jobs to `metaprior.lab.studies` and renamed a method.
+FORMAT_VERSION = 2
 NAME_DIGITS = 16
 KIND = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 

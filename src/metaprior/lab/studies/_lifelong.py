@@ -1,7 +1,7 @@
 """The lifelong study: one run after the other, each with what was learned from all before it.
 
 Section 5.4 of the paper. A sequence is a series of unseen tasks. The first is optimised with
-vanilla GP-UCB; before each of the others the method learns anew from all runs of the sequence so
+fixed GP-UCB; before each of the others the method learns again from all runs of the sequence so
 far. The inference regret, summed up over all steps and runs, is the paper's cumulative one.
 """
 
@@ -12,13 +12,12 @@ from jaxtyping import Array, Float, Key
 from metaprior.bo import AbstractPolicy
 from metaprior.data import Tasks
 from metaprior.gp import float64
-from metaprior.lab.environments import AbstractTask, Family
-from metaprior.lab.studies._batches import race_each, train_each
-from metaprior.lab.studies._entrants import RANDOM_SEARCH, known_families, method_named, policy_of
-from metaprior.lab.studies._grid import rows
+from metaprior.lab.environments import AbstractTask, Family, known_families
+from metaprior.lab.studies._batches import race_each, rows_of, train_each
+from metaprior.lab.studies._entrants import RANDOM_SEARCH, method_named, policy_of
 from metaprior.lab.studies._jobs import Columns, Job
-from metaprior.lab.studies._offline import Race, recorded, vanilla_policy
-from metaprior.lab.studies._offline_study import inferred
+from metaprior.lab.studies._offline import inferred
+from metaprior.lab.studies._races import PolicyRace, fixed_gp_policy, recorded
 from metaprior.lab.studies._repetitions import (
     keys_of,
     optima,
@@ -57,7 +56,7 @@ def run_lifelong(job: Specification) -> Columns:
     tasks = unseen_tasks(job["environment"], job["runs"], sequences)
     optimum = optima(job["environment"], job["runs"], sequences)
     num_runs = optimum.shape[1]
-    races: list[Race] = []
+    races: list[PolicyRace] = []
     for i in range(num_runs):
         policies = _policies(job, family, races, num_runs, _keys(pairs, "train", i))
         races.append(
@@ -75,7 +74,7 @@ def run_lifelong(job: Specification) -> Columns:
         np.concatenate([getattr(race, name) for race in races], axis=1)
         for name in ("values", "values_at_predicted_best")
     )
-    columns = rows(
+    columns = rows_of(
         {"pair": range(len(pairs)), "run": range(1, num_runs + 1), "step": range(1, steps + 1)},
         {
             "simple_regret": simple_regret(optimum, values),
@@ -87,13 +86,17 @@ def run_lifelong(job: Specification) -> Columns:
 
 
 def _policies(
-    job: Specification, family: Family, races: list[Race], num_runs: int, keys: Key[Array, " pairs"]
+    job: Specification,
+    family: Family,
+    races: list[PolicyRace],
+    num_runs: int,
+    keys: Key[Array, " pairs"],
 ) -> AbstractPolicy:
-    """Who makes the next run of each pair: whoever has learned from the races before it."""
+    """The policies of the next run of each pair, learned from the races before it."""
     if job["method"] == RANDOM_SEARCH:
         return policy_of(None, job["acquisition"], family.space)
     if not races:
-        return stack([vanilla_policy(family)] * len(keys))
+        return stack([fixed_gp_policy(family)] * len(keys))
     surrogates = train_each(
         [method_named(job["method"], job["settings"])] * len(keys),
         _histories(family, races),
@@ -104,7 +107,7 @@ def _policies(
     return policy_of(surrogates, job["acquisition"], family.space)
 
 
-def _histories(family: Family, races: list[Race]) -> list[Tasks]:
+def _histories(family: Family, races: list[PolicyRace]) -> list[Tasks]:
     """All runs of each pair so far."""
     x: Float[np.ndarray, "pairs runs steps d"] = np.concatenate([race.x for race in races], axis=1)
     y: Float[np.ndarray, "pairs runs steps"] = np.concatenate([race.y for race in races], axis=1)

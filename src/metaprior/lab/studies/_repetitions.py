@@ -15,11 +15,13 @@ from jaxtyping import Array, Float, Key, PRNGKeyArray
 
 from metaprior.data import Tasks
 from metaprior.gp import float64
-from metaprior.lab.environments import AbstractTask, Family
-from metaprior.lab.studies._batches import race_each
-from metaprior.lab.studies._entrants import known_families
-from metaprior.lab.studies._offline import recorded, vanilla_policy
+from metaprior.lab.environments import AbstractTask, Family, known_families
+from metaprior.lab.studies._batches import race_each, train_each
+from metaprior.lab.studies._entrants import method_named
+from metaprior.lab.studies._races import fixed_gp_policy, recorded
+from metaprior.lab.studies._specification import Specification
 from metaprior.meta import stack
+from metaprior.methods import AbstractSurrogate
 
 VALIDATION_SEED = 1000
 
@@ -59,7 +61,7 @@ def histories(
     pairs = [jax.random.split(keys_of(seed).history) for seed in seeds]
     drawn = [family.training_tasks(num_tasks, key=key_tasks) for key_tasks, _ in pairs]
     found = race_each(
-        stack([vanilla_policy(family)] * len(seeds)),
+        stack([fixed_gp_policy(family)] * len(seeds)),
         stacked_tasks(drawn),
         run_length,
         keys=split_each([key_race for _, key_race in pairs], count_of(drawn[0])),
@@ -67,6 +69,17 @@ def histories(
         chunk=chunk,
     )
     return tuple(recorded(family, x, y) for x, y in zip(found.x, found.y, strict=True))
+
+
+def train_seeds(job: Specification, past: Sequence[Tasks]) -> AbstractSurrogate:
+    """The job's method learned from the past runs of each of its seeds, stacked."""
+    seeds = job["seeds"]
+    return train_each(
+        [method_named(job["method"], job["settings"])] * len(seeds),
+        past,
+        keys=stacked_keys([keys_of(seed).train for seed in seeds]),
+        chunk=job["chunk"],
+    )
 
 
 @cache

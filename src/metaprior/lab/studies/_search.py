@@ -4,9 +4,15 @@ Appendix B of the paper. Configurations are drawn from the ranges that each meth
 trained on histories of validation seeds and raced on validation tasks. The best has the lowest
 average rank in two metrics: the simple regret after the last step, and the inference regret
 averaged over the last 50 steps. A configuration that diverges is dropped and counted.
+
+Settings are of two sorts. Numbers are traced and may differ between trainings done at once; sizes
+decide the shapes of compiled code. A search draws a few shapes and, for each, many configurations
+of the numbers, since every shape is compiled anew.
 """
 
 import json
+from itertools import product
+from math import exp, log
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +22,12 @@ import numpy as np
 from jaxtyping import Bool
 
 from metaprior.gp import float64
-from metaprior.lab.studies._batches import race_each, train_each
-from metaprior.lab.studies._configurations import write_configuration
-from metaprior.lab.studies._draws import draw_numbers, draw_shapes
-from metaprior.lab.studies._entrants import known_families, method_named, policy_of, search_ranges
-from metaprior.lab.studies._grid import rows
+from metaprior.lab.environments import known_families
+from metaprior.lab.studies._batches import race_each, rows_of, train_each
+from metaprior.lab.studies._configurations import ChosenConfiguration, write_configuration
+from metaprior.lab.studies._entrants import method_named, policy_of, search_ranges
+from metaprior.lab.studies._folder import DataFrame
 from metaprior.lab.studies._jobs import Columns, Job
-from metaprior.lab.studies._records import DataFrame
 from metaprior.lab.studies._repetitions import (
     VALIDATION_SEED,
     histories,
@@ -39,6 +44,9 @@ from metaprior.methods import AbstractGradientMethod, AbstractMethod, AbstractSu
 KIND = "metaprior.lab.studies:run_search"
 DRAW_SEED = 0
 LAST_STEPS = 50
+
+Ranges = dict[str, list[Any]]
+Settings = dict[str, Any]
 
 
 def jobs(specification: Specification) -> list[Job]:
@@ -79,6 +87,59 @@ def _ranges(method: str, specification: Specification) -> dict[str, list[Any]]:
     return ranges
 
 
+def sizes_in(method: str, ranges: Ranges) -> list[str]:
+    """Settings that decide the shapes of compiled code: whatever is not a float.
+
+    Trainings by gradients may differ in length.
+    """
+    configured = method_named(method)
+    gradient = isinstance(configured, AbstractGradientMethod)
+    return [
+        name
+        for name in ranges
+        if not isinstance(getattr(configured, name), float)
+        and not (gradient and name == "num_steps")
+    ]
+
+
+def draw_shapes(method: str, ranges: Ranges, num: int, seed: int) -> list[Settings]:
+    """At most `num` different settings of the sizes, all of them if there are no more."""
+    names = sizes_in(method, ranges)
+    every = [
+        dict(zip(names, values, strict=True))
+        for values in product(*(_choices(name, ranges[name]) for name in names))
+    ]
+    if len(every) <= num:
+        return every
+    chosen = np.random.default_rng([seed, 0]).choice(len(every), size=num, replace=False)
+    return [every[i] for i in sorted(chosen.tolist())]
+
+
+def draw_numbers(method: str, ranges: Ranges, index: int, seed: int) -> Settings:
+    """The settings of configuration `index` that are not sizes."""
+    # A stream for each configuration, so that it does not depend on which others are drawn.
+    rng = np.random.default_rng([seed, 1, index])
+    sizes = sizes_in(method, ranges)
+    return {name: _drawn(name, ranges[name], rng) for name in ranges if name not in sizes}
+
+
+def _drawn(name: str, described: list[Any], rng: np.random.Generator) -> Any:
+    if described[0] == "log-uniform":
+        _, low, high = described
+        return exp(rng.uniform(log(low), log(high)))
+    choices = _choices(name, described)
+    return choices[int(rng.integers(len(choices)))]
+
+
+def _choices(name: str, described: list[Any]) -> list[Any]:
+    if described[0] != "choice":
+        raise ValueError(
+            f"The range of {name} is {described!r}; give ['log-uniform', low, high] for a number "
+            "or ['choice', [...]] for anything."
+        )
+    return list(described[1])
+
+
 @float64
 def run_search(job: Specification) -> Columns:
     """Both metrics by configuration, seed and task; NaN where a configuration diverged."""
@@ -114,7 +175,7 @@ def run_search(job: Specification) -> Columns:
     sound = learned & np.isfinite(values).all(axis=3) & np.isfinite(predicted).all(axis=3)
     # One diverged seed condemns the whole configuration.
     diverged = np.broadcast_to(~sound.all(axis=(1, 2), keepdims=True), shape)
-    columns = rows(
+    columns = rows_of(
         {
             "configuration": job["configurations"],
             "seed": np.asarray(seeds),
@@ -180,12 +241,12 @@ def write_configurations(
     folder: Path, specification: Specification, records: DataFrame
 ) -> tuple[list[Path], list[str]]:
     """A file for each method on each environment, in `folder`; and sentences on what has none."""
-    written, complaints = [], []
+    written, without = [], []
     for (environment, method), some in records.groupby(["environment", "method"], sort=False):
         found = choose(some)
         if found["settings"] is None:
             count = found["searched"]["configurations"]
-            complaints.append(
+            without.append(
                 f"All {count} configurations of {method} on {environment} diverged; it has none."
             )
             continue
@@ -195,5 +256,6 @@ def write_configurations(
             "seeds": [VALIDATION_SEED + i for i in range(specification["seeds"])],
             "shapes": specification["shapes"],
         }
-        written.append(write_configuration(folder, environment, method, found))
-    return written, complaints
+        chosen = ChosenConfiguration(environment, method, **found)
+        written.append(write_configuration(folder, chosen))
+    return written, without

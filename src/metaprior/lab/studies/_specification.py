@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from metaprior.lab.environments import known_families
 from metaprior.lab.studies._entrants import (
     ACQUISITIONS,
     RANDOM_SEARCH,
     entrants_of,
-    known_families,
     search_ranges,
 )
 from metaprior.lab.studies._jobs import Job

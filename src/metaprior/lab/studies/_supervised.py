@@ -13,11 +13,9 @@ from jaxtyping import Int, PRNGKeyArray
 
 from metaprior.data import Tasks
 from metaprior.gp import float64
-from metaprior.lab.studies._batches import Exam, judge_each, train_each
-from metaprior.lab.studies._entrants import method_named
-from metaprior.lab.studies._grid import rows
+from metaprior.lab.studies._batches import ContextSplit, judge_each, rows_of
 from metaprior.lab.studies._jobs import Columns, Job
-from metaprior.lab.studies._repetitions import histories, keys_of, stacked_keys
+from metaprior.lab.studies._repetitions import histories, keys_of, train_seeds
 from metaprior.lab.studies._specification import Specification, jobs_by_seeds
 from metaprior.meta import stack
 from metaprior.metrics import calibration_error
@@ -36,17 +34,14 @@ def run_supervised(job: Specification) -> Columns:
     seeds, chunk = tuple(job["seeds"]), job["chunk"]
     past = histories(job["environment"], job["past_tasks"], job["past_steps"], seeds, chunk)
     halves = [split(each, key=keys_of(s).tasks) for each, s in zip(past, seeds, strict=True)]
-    surrogates = train_each(
-        [method_named(job["method"], job["settings"])] * len(seeds),
-        [each.subset(half.learn) for each, half in zip(past, halves, strict=True)],
-        keys=stacked_keys([keys_of(seed).train for seed in seeds]),
-        chunk=chunk,
+    surrogates = train_seeds(
+        job, [each.subset(half.learn) for each, half in zip(past, halves, strict=True)]
     )
     exams = [exam(each, half) for each, half in zip(past, halves, strict=True)]
     sizes = [halves[0].context.shape[1]]
     judged = judge_each(surrogates, stack(exams), sizes, chunk=chunk)
     log_density, cdf, error = (array[:, :, 0] for array in judged)
-    columns = rows(
+    columns = rows_of(
         {"seed": np.asarray(seeds), "held_out": range(log_density.shape[1])},
         {
             "log_likelihood": log_density.mean(axis=2),
@@ -81,7 +76,7 @@ def split(history: Tasks, *, key: PRNGKeyArray) -> Halves:
     return Halves(learn, predict, points[:, : length // 2], points[:, length // 2 :])
 
 
-def exam(history: Tasks, halves: Halves) -> Exam:
+def exam(history: Tasks, halves: Halves) -> ContextSplit:
     """Contexts and test points of the tasks to be predicted."""
     task = halves.predict[:, None]
     chosen = [
@@ -89,4 +84,4 @@ def exam(history: Tasks, halves: Halves) -> Exam:
         for points in (halves.context, halves.test)
         for array in (history.x, history.y)
     ]
-    return Exam(*(jnp.asarray(array) for array in chosen))
+    return ContextSplit(*(jnp.asarray(array) for array in chosen))

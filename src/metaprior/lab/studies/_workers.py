@@ -98,7 +98,7 @@ def on_cluster(jobs: Sequence[Job], address: str) -> News:
     """On the workers of the Dask scheduler at `address`.
 
     A job whose worker dies is given to another one by the scheduler, as often as its setting
-    `distributed.scheduler.allowed-failures` says (3 times unless somebody changed it).
+    `distributed.scheduler.allowed-failures` says (3 by default).
     """
     distributed = import_extra("distributed")
     try:
@@ -114,7 +114,7 @@ def on_cluster(jobs: Sequence[Job], address: str) -> News:
         try:
             for future in distributed.as_completed(list(futures.values()), loop=client.loop):
                 yield job_of[future.key], _gathered(future, address)
-                # The cluster forgets a result when nobody here holds its future.
+                # The cluster forgets a result when its future is released.
                 futures.pop(future.key).release()
         finally:
             client.cancel(list(futures.values()))
@@ -173,7 +173,7 @@ def _serve(pipe: Connection) -> None:
 
 
 def _leave_with_parent() -> None:
-    """An orphan would compute for nobody, in the way of the study that is started again."""
+    """Exit when the parent does: an orphan would only compete with the study when it resumes."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

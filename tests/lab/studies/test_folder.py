@@ -17,15 +17,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metaprior.lab.studies._jobs import Job, canonical_json
-from metaprior.lab.studies._records import (
+from metaprior.lab.studies._folder import (
     RecordWarning,
     finished_jobs,
     read_records,
+    read_results,
     read_study,
     start_study,
     write_record,
 )
+from metaprior.lab.studies._jobs import Job, canonical_json
 
 KIND = "tests.lab.studies.engine_jobs:measure"
 
@@ -68,7 +69,7 @@ def test_canonical_json_holds_every_value_exactly(specification):
 
 
 @given(SPECIFICATIONS)
-def test_order_of_keys_does_not_matter(specification):
+def test_job_ignores_the_order_of_keys(specification):
     job, other = Job(KIND, specification), Job(KIND, reversed_keys(specification))
     assert job.name == other.name
     assert job == other
@@ -76,19 +77,19 @@ def test_order_of_keys_does_not_matter(specification):
 
 
 @given(SPECIFICATIONS, SPECIFICATIONS)
-def test_names_tell_specifications_apart(one, other):
+def test_job_names_tell_specifications_apart(one, other):
     same = exactly(one) == exactly(other)
     assert (Job(KIND, one).name == Job(KIND, other).name) == same
 
 
 @pytest.mark.parametrize(("one", "other"), [(1, 1.0), (1, True), (0.0, -0.0), (None, "null")])
-def test_values_that_python_takes_for_equal_are_different_jobs(one, other):
+def test_job_names_differ_for_values_that_python_takes_for_equal(one, other):
     assert Job(KIND, {"a": one}) != Job(KIND, {"a": other})
 
 
-def test_name_is_the_hash_of_text_written_by_hand():
+def test_job_name_is_the_hash_of_text_written_by_hand():
     text = (
-        '{"format":1,"kind":"tests.lab.studies.engine_jobs:measure",'
+        '{"format":2,"kind":"tests.lab.studies.engine_jobs:measure",'
         '"specification":{"a":[0.1,null],"b":true}}'
     )
     expected = hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -98,7 +99,7 @@ def test_name_is_the_hash_of_text_written_by_hand():
     )
 
 
-def test_a_job_keeps_its_specification_whatever_happens_to_the_original():
+def test_job_keeps_its_specification_when_the_original_changes():
     sizes = [1, 2]
     job = Job(KIND, {"sizes": sizes})
     sizes.append(3)
@@ -107,7 +108,7 @@ def test_a_job_keeps_its_specification_whatever_happens_to_the_original():
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, np.float64("nan")])
-def test_numbers_that_are_none_are_refused_by_place(value):
+def test_job_refuses_numbers_that_are_not_finite_by_place(value):
     with pytest.raises(
         ValueError, match=r"^specification\.method\.sizes\[1\] is -?(nan|inf), .*JSON cannot hold"
     ):
@@ -115,20 +116,20 @@ def test_numbers_that_are_none_are_refused_by_place(value):
 
 
 @pytest.mark.parametrize("value", [np.zeros(2), np.int64(1), {1, 2}, b"x", 1j])
-def test_values_that_json_cannot_hold_are_refused_by_place(value):
+def test_job_refuses_values_that_json_cannot_hold_by_place(value):
     with pytest.raises(
         TypeError, match=rf"^specification\.a\.b is of type {type(value).__name__}, .*JSON"
     ):
         Job(KIND, {"a": {"b": value}})
 
 
-def test_keys_that_are_not_strings_are_refused():
+def test_job_refuses_keys_that_are_not_strings():
     with pytest.raises(TypeError, match="^specification.a has the key 1 of type int"):
         Job(KIND, {"a": {1: "x"}})
 
 
 @pytest.mark.parametrize("kind", ["", "module", "module:", ":f", "a b:f", "a:f.g", "a:b:c", "1a:f"])
-def test_a_kind_is_a_module_and_a_function(kind):
+def test_job_kind_is_a_module_and_a_function(kind):
     with pytest.raises(ValueError, match="'module:function', got"):
         Job(kind, {})
 
@@ -136,7 +137,7 @@ def test_a_kind_is_a_module_and_a_function(kind):
 @pytest.mark.parametrize(
     "kind", ["no_such_module:f", "tests.lab.studies.engine_jobs:no_such_function"]
 )
-def test_a_kind_that_is_not_there_is_named(kind):
+def test_job_names_a_kind_that_is_missing(kind):
     with pytest.raises(ValueError, match=f"There is no {kind} to run here"):
         Job(kind, {}).run()
 
@@ -160,7 +161,7 @@ def columns_of(job, rows=4):
     }
 
 
-def test_records_come_back_in_one_order_with_their_specification(tmp_path):
+def test_read_records_has_one_order_and_the_specifications(tmp_path):
     jobs = some_jobs()
     for job in jobs:
         write_record(tmp_path / "a", job, columns_of(job))
@@ -187,13 +188,13 @@ def test_records_come_back_in_one_order_with_their_specification(tmp_path):
         assert set(mine["method.kappa"]) == {job.specification["method"]["kappa"]}
 
 
-def test_files_are_byte_for_byte_the_same(tmp_path):
+def test_write_record_is_byte_for_byte_the_same(tmp_path):
     job = some_jobs()[0]
     one = write_record(tmp_path / "a", job, columns_of(job))
     other = write_record(tmp_path / "b", job, columns_of(job))
     assert one.read_bytes() == other.read_bytes()
     assert json.loads(pq.read_schema(one).metadata[b"metaprior.job"]) == {
-        "format": 1,
+        "format": 2,
         "kind": KIND,
         "specification": job.specification,
     }
@@ -205,7 +206,7 @@ def test_files_are_byte_for_byte_the_same(tmp_path):
     st.lists(st.floats(width=64), max_size=6),
     st.lists(st.text(max_size=4), min_size=6, max_size=6),
 )
-def test_every_value_comes_back(tmp_path_factory, values, words):
+def test_read_records_returns_every_value_written(tmp_path_factory, values, words):
     folder = tmp_path_factory.mktemp("values")
     job = Job(KIND, {"seed": 0})
     words = words[: len(values)]
@@ -216,7 +217,7 @@ def test_every_value_comes_back(tmp_path_factory, values, words):
     shutil.rmtree(folder)
 
 
-def test_specifications_may_differ_in_their_keys_and_types(tmp_path):
+def test_read_records_of_specifications_with_other_keys_and_types(tmp_path):
     jobs = [
         Job(KIND, {"width": 32, "sizes": [1, 2]}),
         Job(KIND, {"width": "auto", "rate": None}),
@@ -231,7 +232,7 @@ def test_specifications_may_differ_in_their_keys_and_types(tmp_path):
     assert frame.loc[frame["job"] == jobs[2].name, "width.first"].tolist() == [8, 8]
 
 
-def test_only_the_records_of_given_jobs(tmp_path):
+def test_read_records_of_given_jobs_only(tmp_path):
     jobs = some_jobs()
     for job in jobs:
         write_record(tmp_path, job, columns_of(job))
@@ -246,7 +247,7 @@ def test_only_the_records_of_given_jobs(tmp_path):
         ({"a": {"b": 1}, "a.b": 2}, r"two entries for the columns \['a.b'\]"),
     ],
 )
-def test_columns_of_one_name_are_refused(tmp_path, specification, message):
+def test_write_record_refuses_columns_of_one_name(tmp_path, specification, message):
     with pytest.raises(ValueError, match=message):
         write_record(tmp_path, Job(KIND, specification), {"seed": np.zeros(2)})
     assert not list(tmp_path.rglob("*.parquet"))
@@ -272,7 +273,7 @@ def assert_refused(folder, job, content):
 
 @settings(max_examples=30, deadline=None)
 @given(part=st.floats(0, 1, exclude_max=True))
-def test_truncated_files_are_refused(tmp_path_factory, record, part):
+def test_finished_jobs_refuses_truncated_records(tmp_path_factory, record, part):
     job, path = record
     whole = path.read_bytes()
     assert_refused(tmp_path_factory.getbasetemp(), job, whole[: int(part * len(whole))])
@@ -280,7 +281,7 @@ def test_truncated_files_are_refused(tmp_path_factory, record, part):
 
 @settings(max_examples=30, deadline=None)
 @given(part=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
-def test_a_flipped_bit_in_the_data_is_found(tmp_path_factory, record, part, bit):
+def test_finished_jobs_finds_a_flipped_bit_in_a_record(tmp_path_factory, record, part, bit):
     job, path = record
     content = bytearray(path.read_bytes())
     regret = pq.ParquetFile(path).metadata.row_group(0).column(1)
@@ -291,19 +292,19 @@ def test_a_flipped_bit_in_the_data_is_found(tmp_path_factory, record, part, bit)
     assert_refused(tmp_path_factory.getbasetemp(), job, bytes(content))
 
 
-def test_foreign_files_are_refused(tmp_path, record):
+def test_finished_jobs_refuses_foreign_records(tmp_path, record):
     job, path = record
     pq.write_table(pa.table({"x": [1, 2]}), tmp_path / "foreign.parquet")
     assert_refused(tmp_path, job, (tmp_path / "foreign.parquet").read_bytes())
     assert_refused(tmp_path, Job(KIND, {"seed": 2}), path.read_bytes())  # of another job
-    text = job.text.replace('"format":1', '"format":2')
+    text = job.text.replace('"format":2', '"format":3')
     later = pa.table({"x": [1, 2]}, metadata={b"metaprior.job": text.encode()})
     pq.write_table(later, tmp_path / "later.parquet")
     assert_refused(tmp_path, job, (tmp_path / "later.parquet").read_bytes())
     assert_refused(tmp_path, job, b"")
 
 
-def test_reading_leaves_out_what_is_damaged_and_says_so(tmp_path):
+def test_read_records_leaves_out_damaged_files_with_a_warning(tmp_path):
     jobs = some_jobs()[:3]
     paths = [write_record(tmp_path, job, columns_of(job)) for job in jobs]
     paths[1].write_bytes(paths[1].read_bytes()[:-20])
@@ -312,12 +313,12 @@ def test_reading_leaves_out_what_is_damaged_and_says_so(tmp_path):
     assert set(frame["job"]) == {jobs[0].name, jobs[2].name}
 
 
-def test_nothing_finished_is_said(tmp_path):
+def test_read_records_refuses_a_folder_without_records(tmp_path):
     with pytest.raises(ValueError, match="No job of a study has finished in .*run the study"):
         read_records(tmp_path)
 
 
-def test_a_file_that_cannot_be_completed_leaves_the_earlier_one(tmp_path, monkeypatch):
+def test_write_record_leaves_the_earlier_file_when_the_disk_is_full(tmp_path, monkeypatch):
     job = some_jobs()[0]
     path = write_record(tmp_path, job, columns_of(job))
     before = path.read_bytes()
@@ -326,13 +327,13 @@ def test_a_file_that_cannot_be_completed_leaves_the_earlier_one(tmp_path, monkey
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full_disk)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(ValueError, match="cannot be written .no space left"):
         write_record(tmp_path, job, columns_of(job, rows=9))
     assert path.read_bytes() == before
     assert len(read_records(tmp_path)) == 4
 
 
-def test_a_study_may_be_started_again_but_not_another_one(tmp_path):
+def test_start_study_accepts_the_same_study_and_refuses_another(tmp_path):
     start_study(tmp_path / "s", {"environments": ["Branin"], "seeds": 5})
     start_study(tmp_path / "s", {"seeds": 5, "environments": ("Branin",)})
     assert read_study(tmp_path / "s") == {"environments": ["Branin"], "seeds": 5}
@@ -353,20 +354,78 @@ def test_a_study_may_be_started_again_but_not_another_one(tmp_path):
         ('{"format": "metaprior-study", "format_version": 99}', "format version 99"),
     ],
 )
-def test_a_foreign_study_file_is_named(tmp_path, content, message):
+def test_start_study_refuses_a_foreign_file(tmp_path, content, message):
     (tmp_path / "study.json").write_text(content)
     with pytest.raises(ValueError, match=message):
         start_study(tmp_path, {"seeds": 5})
     assert (tmp_path / "study.json").read_text() == content
 
 
-def test_no_study_is_said(tmp_path):
+OLD_STUDY = {
+    "format": "metaprior-study",
+    "format_version": 1,
+    "specification": {"kind": "offline", "methods": ["VanillaGP"]},
+}
+
+
+@pytest.mark.parametrize("read", [read_study, read_results, lambda f: start_study(f, {"seeds": 5})])
+def test_study_folder_of_format_1_is_refused_with_what_to_do(tmp_path, read):
+    (tmp_path / "study.json").write_text(json.dumps(OLD_STUDY))
+    with pytest.raises(ValueError) as raised:
+        read(tmp_path)
+    message = str(raised.value)
+    assert message.startswith(f"{tmp_path / 'study.json'} has format version 1, ")
+    assert "; run the study again in a new folder, or" in message and "\n" not in message
+    assert json.loads((tmp_path / "study.json").read_text()) == OLD_STUDY
+
+
+def test_finished_jobs_refuses_a_record_of_format_1(tmp_path):
+    """A job that an older layout ran is another job: it is named, and runs again."""
+    old = {"format": 1, "kind": "metaprior.studies:run_offline", "specification": {"seed": 1}}
+    text = json.dumps(old, sort_keys=True, separators=(",", ":"))
+    name = hashlib.sha256(text.encode()).hexdigest()[:16]
+    (tmp_path / "jobs").mkdir()
+    table = pa.table({"x": [1, 2]}, metadata={b"metaprior.job": text.encode()})
+    pq.write_table(table, tmp_path / "jobs" / f"{name}.parquet")
+    job = Job("metaprior.lab.studies:run_offline", {"seed": 1})
+    assert finished_jobs(tmp_path, [job]) == set()
+    with pytest.warns(RecordWarning, match=f"{name}.parquet .*format version 1.*run the study"):
+        with pytest.raises(ValueError, match="No job of a study has finished"):
+            read_records(tmp_path)
+
+
+def test_read_results_has_the_specification_and_records_on_disk(tmp_path):
+    """Against the Parquet files themselves, read without any of the project's code."""
+    start_study(tmp_path, {"kind": "offline", "seeds": 2})
+    jobs = [Job(KIND, {"environment": "branin", "method": m}) for m in ("ABLR", "FixedGP")]
+    paths = {
+        job.specification["method"]: write_record(tmp_path, job, columns_of(job)) for job in jobs
+    }
+    results = read_results(tmp_path)
+    assert (results.folder, results.kind) == (tmp_path, "offline")
+    assert (
+        results.specification == json.loads((tmp_path / "study.json").read_text())["specification"]
+    )
+    assert results.records["environment"].tolist() == ["branin"] * 8
+    for method, path in paths.items():
+        mine = results.records[results.records["method"] == method]
+        for name, column in pq.read_table(path).to_pydict().items():
+            assert mine[name].tolist() == column
+
+
+def test_read_study_refuses_a_file_without_a_specification(tmp_path):
+    (tmp_path / "study.json").write_text('{"format": "metaprior-study", "format_version": 2}')
+    with pytest.raises(ValueError, match="study.json has no specification; restore it"):
+        read_study(tmp_path)
+
+
+def test_read_study_refuses_a_folder_without_a_study(tmp_path):
     with pytest.raises(ValueError, match="There is no study in"):
         read_study(tmp_path)
 
 
 @pytest.mark.parametrize("module", ["pyarrow", "pandas"])
-def test_a_missing_extra_is_one_sentence(tmp_path, monkeypatch, module):
+def test_read_records_names_a_missing_extra(tmp_path, monkeypatch, module):
     job = Job(KIND, {"seed": 1})
     write_record(tmp_path, job, columns_of(job))
     monkeypatch.setitem(sys.modules, module, None)  # what Python takes for not installed
@@ -374,7 +433,7 @@ def test_a_missing_extra_is_one_sentence(tmp_path, monkeypatch, module):
         read_records(tmp_path)
 
 
-def test_the_engine_is_imported_without_the_extra():
+def test_engine_is_imported_without_the_extra():
     code = (
         "import sys; import metaprior.lab.studies._engine; "
         "print({'pandas', 'pyarrow', 'distributed', 'dask'} & set(sys.modules))"

@@ -1,19 +1,35 @@
-"""A few numbers for each method on each environment: what a person wants to see first."""
+"""What each kind of study runs, and the numbers that sum it up."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-from metaprior.lab.studies._records import DataFrame
-from metaprior.lab.studies._search import choose
+from metaprior.lab.studies import _calibration, _lifelong, _offline, _search, _supervised
+from metaprior.lab.studies._folder import DataFrame
+from metaprior.lab.studies._jobs import Job
 from metaprior.lab.studies._specification import Specification
 from metaprior.metrics import mean_and_interval
 
-METRICS = {
-    "supervised": ("log_likelihood", "calibration_error", "rmse"),
-    "offline": ("simple_regret", "inference_regret"),
-    "lifelong": ("simple_regret", "inference_regret"),
-    "search": ("simple_regret", "inference_regret"),
-    "calibration": ("calibration_error", "log_likelihood"),
+
+class _Kind(NamedTuple):
+    """How a specification becomes jobs, and which metrics of their records are shown first."""
+
+    jobs: Callable[[Specification], list[Job]]
+    metrics: tuple[str, ...]
+
+
+_REGRETS = ("simple_regret", "inference_regret")
+_KINDS = {
+    "supervised": _Kind(_supervised.jobs, ("log_likelihood", "calibration_error", "rmse")),
+    "offline": _Kind(_offline.jobs, _REGRETS),
+    "lifelong": _Kind(_lifelong.jobs, _REGRETS),
+    "search": _Kind(_search.jobs, _REGRETS),
+    "calibration": _Kind(_calibration.jobs, ("calibration_error", "log_likelihood")),
 }
+
+
+def plan(specification: Specification) -> list[Job]:
+    """All jobs of the study, ordered so that compiled code and collected histories are reused."""
+    return _KINDS[specification["kind"]].jobs(specification)
 
 
 def summary(specification: Specification, records: DataFrame) -> list[dict[str, Any]]:
@@ -28,7 +44,7 @@ def summary(specification: Specification, records: DataFrame) -> list[dict[str, 
         row = {name: entrant[name] for name in ("environment", "method")}
         here = records["environment"] == entrant["environment"]
         some = _shown(kind, records[here & (records["method"] == entrant["method"])])
-        for metric in METRICS[kind]:
+        for metric in _KINDS[kind].metrics:
             values = some[metric].dropna().to_numpy()
             if len(values):
                 mean, half_width = mean_and_interval(values)
@@ -43,7 +59,7 @@ def summary(specification: Specification, records: DataFrame) -> list[dict[str, 
 def _shown(kind: str, records: DataFrame) -> DataFrame:
     """The rows that stand for all of one method on one environment."""
     if kind == "search" and len(records):
-        chosen = choose(records).get("scores", {}).get("configuration")
+        chosen = _search.choose(records).get("scores", {}).get("configuration")
         return records[records["configuration"] == chosen]
     for name in ("run", "step"):
         if name in records:

@@ -1,20 +1,13 @@
 """What the panels show is what the records say; expected values are computed here, by hand."""
 
-import io
-import struct
-
-import matplotlib
 import numpy as np
 import pytest
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
-from metaprior.lab.plots import demo_figure
 from metaprior.plots import (
-    Belief,
     CoverageCurve,
-    Landscape,
-    PastRuns,
+    PastQueries,
     RegretCurves,
     draw_belief,
     draw_coverage,
@@ -22,18 +15,9 @@ from metaprior.plots import (
     draw_past_runs,
     draw_regret,
 )
+from tests.plots.drawn import BELIEF, LANDSCAPE, PRIOR, X
 
 COLOURS = {"ours": "#0000ff", "theirs": "#ff0000"}
-X = np.linspace(-1.0, 1.0, 5)
-BELIEF = Belief(X, X**2, np.full(5, 0.5), X**3, np.array([0.0]), np.array([0.0]))
-PRIOR = BELIEF._replace(observed_x=np.zeros(0), observed_y=np.zeros(0))
-LANDSCAPE = Landscape(
-    np.linspace(0.0, 1.0, 4),
-    np.linspace(0.0, 2.0, 6),
-    np.arange(24.0).reshape(6, 4),
-    np.array([0.25, 1.5]),
-    {"ours": np.array([[0.2, 1.4], [0.3, 1.6]]), "theirs": np.array([[0.9, 0.1]])},
-)
 
 
 @pytest.fixture
@@ -53,15 +37,15 @@ def band_edges(collection: PolyCollection):
     return places, np.array([y.min() for y in at]), np.array([y.max() for y in at])
 
 
-def test_past_runs_show_every_function_and_query(ax):
-    past = PastRuns(X, np.stack([X, 2 * X, 3 * X]), np.array([0.5, -0.5]), np.array([1.0, -1.0]))
+def test_draw_past_runs_shows_every_function_and_query(ax):
+    past = PastQueries(X, np.stack([X, 2 * X, 3 * X]), np.array([0.5, -0.5]), np.array([1.0, -1.0]))
     draw_past_runs(ax, past)
     *functions, queries = ax.lines
     assert [line.get_ydata()[-1] for line in functions] == [1.0, 2.0, 3.0]
     np.testing.assert_array_equal(queries.get_xydata(), [[0.5, 1.0], [-0.5, -1.0]])
 
 
-def test_the_band_of_a_belief_holds_95_percent(ax):
+def test_draw_belief_band_holds_95_percent(ax):
     draw_belief(ax, BELIEF, "#0000ff")
     x, low, high = band_edges(ax.collections[0])
     np.testing.assert_allclose(x, X)
@@ -71,13 +55,13 @@ def test_the_band_of_a_belief_holds_95_percent(ax):
     np.testing.assert_array_equal(lines(ax)["truth"].get_ydata(), X**3)
 
 
-def test_a_belief_without_observations_shows_none(ax):
+def test_draw_belief_without_observations_shows_none(ax):
     draw_belief(ax, BELIEF, "#0000ff")
     draw_belief(other := Figure().add_subplot(), PRIOR, "#0000ff")
     assert len(ax.lines) == len(other.lines) + 1
 
 
-def test_coverage_is_drawn_over_the_diagonal(ax):
+def test_draw_coverage_draws_over_the_diagonal(ax):
     levels = np.array([0.0, 0.5, 1.0])
     few = CoverageCurve("ours", 1, levels, np.array([0.0, 0.7, 1.0]))
     many = CoverageCurve("ours", 8, levels, np.array([0.0, 0.4, 1.0]))
@@ -89,7 +73,7 @@ def test_coverage_is_drawn_over_the_diagonal(ax):
     assert drawn["ours, 8 points"].get_linestyle() == "-" != drawn["ours, 1 point"].get_linestyle()
 
 
-def test_regret_is_the_median_and_the_middle_half_on_a_logarithmic_axis(ax):
+def test_draw_regret_shows_median_and_middle_half_on_a_logarithmic_axis(ax):
     regret = np.array([[1.0, 0.1], [2.0, 0.2], [3.0, 0.3], [4.0, 0.4], [50.0, 5.0]])
     draw_regret(ax, [RegretCurves("ours", regret)], COLOURS)
     line = lines(ax)["ours"]
@@ -101,13 +85,13 @@ def test_regret_is_the_median_and_the_middle_half_on_a_logarithmic_axis(ax):
     assert line.get_color() == COLOURS["ours"]
 
 
-def test_regret_of_zero_can_be_drawn(ax):
+def test_draw_regret_accepts_zero(ax):
     draw_regret(ax, [RegretCurves("ours", np.array([[1.0, 0.0], [1.0, -1e-15]]))], COLOURS)
     drawn = lines(ax)["ours"].get_ydata()
     assert np.all(np.isfinite(drawn)) and np.all(drawn > 0)
 
 
-def test_landscape_numbers_the_queries_in_order(ax):
+def test_draw_landscape_numbers_the_queries_in_order(ax):
     draw_landscape(ax, LANDSCAPE, COLOURS)
     assert [(text.get_text(), text.get_position()) for text in ax.texts] == [
         ("1", (0.2, 1.4)),
@@ -117,47 +101,6 @@ def test_landscape_numbers_the_queries_in_order(ax):
     np.testing.assert_array_equal(ax.lines[-1].get_xydata(), [[0.25, 1.5]])
 
 
-def test_a_flat_landscape_can_be_drawn(ax):
+def test_draw_landscape_accepts_a_flat_one(ax):
     draw_landscape(ax, LANDSCAPE._replace(value=np.full((6, 4), 7.0)), COLOURS)
     assert len(ax.texts) == 3
-
-
-def small_demo_figure() -> Figure:
-    past = PastRuns(X, np.stack([X, 2 * X]), np.array([0.5]), np.array([0.5]))
-    levels = np.linspace(0.0, 1.0, 3)
-    return demo_figure(
-        ("ours", "theirs", "chance"),
-        past,
-        {"theirs": [PRIOR, BELIEF], "ours": [PRIOR, BELIEF]},
-        [CoverageCurve(name, size, levels, levels) for name in COLOURS for size in (1, 8)],
-        [RegretCurves(name, np.full((2, 3), 0.5)) for name in ("ours", "theirs", "chance")],
-        LANDSCAPE,
-    )
-
-
-def test_demo_figure_is_a_png_of_2000_by_1300_pixels():
-    buffer = io.BytesIO()
-    small_demo_figure().savefig(buffer, format="png")
-    header = buffer.getvalue()[:24]
-    assert header[:8] == b"\x89PNG\r\n\x1a\n"
-    assert struct.unpack(">II", header[16:24]) == (2000, 1300)
-
-
-def test_demo_figure_keeps_one_colour_for_each_name():
-    figure = small_demo_figure()
-    drawn = {
-        (str(line.get_label()).split(",")[0], line.get_color())
-        for ax in figure.axes
-        for line in ax.lines
-    }
-    colours = {name: {c for n, c in drawn if n == name} for name in ("ours", "theirs", "chance")}
-    assert [len(found) for found in colours.values()] == [1, 1, 1]
-    assert len(set.union(*colours.values())) == 3
-    titles = [ax.get_title(loc="left") for ax in figure.axes]
-    assert [title[0] for title in titles if title] == list("abcdef")
-
-
-def test_demo_figure_leaves_the_style_of_others_alone():
-    before = dict(matplotlib.rcParams)
-    small_demo_figure()
-    assert dict(matplotlib.rcParams) == before

@@ -1,4 +1,4 @@
-"""The picture of the demo: what was learned from, what is believed, and what it is worth."""
+"""The picture of the demo: past runs, beliefs, calibration and regret."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,6 +9,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+from metaprior.lab.demo._computation import (
+    CONTEXT_SIZES,
+    FIXED_GP,
+    FPACOH,
+    RANDOM,
+    DemoResults,
+)
+from metaprior.metrics import coverage
 from metaprior.plots import (
     HALF_WIDTH_95,
     INK,
@@ -17,7 +25,7 @@ from metaprior.plots import (
     Colours,
     CoverageCurve,
     Landscape,
-    PastRuns,
+    PastQueries,
     RegretCurves,
     draw_belief,
     draw_coverage,
@@ -38,11 +46,29 @@ STYLE: dict[Any, Any] = {
 }
 
 
-def demo_figure(
+def demo_figure(results: DemoResults) -> Figure:
+    """The picture of the demo."""
+    levels = np.linspace(0.0, 1.0, 41)
+    curves = [
+        CoverageCurve(name, size, levels, coverage(predictions.cdf[:, i], levels))
+        for name, predictions in results.mixture.predictions.items()
+        for i, size in enumerate(CONTEXT_SIZES)
+    ]
+    return panels_figure(
+        (FPACOH, FIXED_GP, RANDOM),
+        results.mixture.past,
+        results.mixture.beliefs,
+        curves,
+        [RegretCurves(name, regret) for name, regret in results.branin.regret.items()],
+        results.branin.landscape,
+    )
+
+
+def panels_figure(
     names: Sequence[str],
-    past: PastRuns,
+    past: PastQueries,
     beliefs: Mapping[str, Sequence[Belief]],
-    coverage: Sequence[CoverageCurve],
+    coverage_curves: Sequence[CoverageCurve],
     regret: Sequence[RegretCurves],
     landscape: Landscape,
 ) -> Figure:
@@ -57,14 +83,14 @@ def demo_figure(
         figure = Figure(figsize=(12.5, 8.125), dpi=160, layout=layout)
         rows = figure.add_gridspec(2, 1, height_ratios=[1.0, 1.05])
         _draw_learning(figure.add_subfigure(rows[0]), past, beliefs, colours)
-        _draw_results(figure.add_subfigure(rows[1]), coverage, regret, landscape, colours)
+        _draw_results(figure.add_subfigure(rows[1]), coverage_curves, regret, landscape, colours)
         # Ticks are made when first drawn, and should be made in this style.
         figure.draw_without_rendering()
     return figure
 
 
 def _draw_learning(
-    figure: SubFigure, past: PastRuns, beliefs: Mapping[str, Sequence[Belief]], colours: Colours
+    figure: SubFigure, past: PastQueries, beliefs: Mapping[str, Sequence[Belief]], colours: Colours
 ) -> None:
     """Past runs; beside them, prior above posterior, a column for each model."""
     grid = figure.add_gridspec(2, 1 + len(beliefs))
@@ -96,7 +122,7 @@ def _draw_learning(
 
 def _draw_results(
     figure: SubFigure,
-    coverage: Sequence[CoverageCurve],
+    coverage_curves: Sequence[CoverageCurve],
     regret: Sequence[RegretCurves],
     landscape: Landscape,
     colours: Colours,
@@ -104,7 +130,7 @@ def _draw_results(
     """Calibration, regret, and where the queries of one run went."""
     calibration_ax, regret_ax, landscape_ax = figure.subplots(1, 3)
     calibration_ax.set_title("d  Are the bands honest?")
-    draw_coverage(calibration_ax, coverage, colours)
+    draw_coverage(calibration_ax, coverage_curves, colours)
     regret_ax.set_title("e  Regret on unseen Branin tasks")
     draw_regret(regret_ax, regret, colours)
     count = max(len(points) for points in landscape.queries.values())

@@ -1,9 +1,12 @@
-"""What the demo computes: two families of tasks, two models with and without a past.
+"""What the demo computes: two families of tasks, a learned prior and a fixed GP without transfer.
 
-Branin, in two dimensions, is for the race: who finds the optimum of an unseen task first. The 1-d
-mixture is for the predictions, since a belief about a function of one variable can be drawn.
+Branin, in two dimensions, is for the race: which policy finds the optimum of an unseen task first.
+The 1-d mixture is for the predictions, since a belief about a function of one variable can be
+drawn.
 """
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,27 +14,38 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, Key, PRNGKeyArray
 
-import metaprior as mp
+from metaprior.belief import Prior
 from metaprior.bo import AbstractPolicy, RandomSearch, SurrogatePolicy, UpperConfidenceBound
-from metaprior.cli._stages import Advance, Stages
+from metaprior.data import Space, Tasks
 from metaprior.lab.environments import Branin, Mixture1d, MixtureTask
-from metaprior.lab.studies import Predictions, Race, collect_histories, predict_uniform, race
+from metaprior.lab.studies import (
+    PolicyRace,
+    UniformPredictions,
+    collect_histories,
+    predict_uniform,
+    race,
+)
+from metaprior.learning import learn
 from metaprior.methods import FixedGP, FPacohMap
 from metaprior.metrics import simple_regret
-from metaprior.plots import Belief, Landscape, PastRuns
+from metaprior.plots import Belief, Landscape, PastQueries
 
-FPACOH, VANILLA, RANDOM = "F-PACOH", "vanilla GP", "random search"
+# Opens a stage of that title; what it gives is called with the fraction of the stage that is done.
+Advance = Callable[[float], None]
+Stage = Callable[[str], AbstractContextManager[Advance]]
+
+FPACOH, FIXED_GP, RANDOM = "F-PACOH", "fixed GP", "random search"
 CONTEXT_SIZES = (1, 8)
 # Five on Branin, three on mixtures.
 NUM_STAGES = 8
 
-# Where the drawn posterior has observed the unseen mixture: evenly spread, chosen by nobody.
+# Where the drawn posterior has observed the unseen mixture: evenly spread.
 OBSERVED_X = np.array([-6.0, 0.0, 6.0])
 NUM_DRAWN_QUERIES = 10
 
 
 @dataclass(frozen=True)
-class Sizes:
+class DemoSizes:
     """How much is computed. The defaults are the paper's numbers of tasks and run lengths."""
 
     branin: Branin = Branin()
@@ -44,7 +58,7 @@ class Sizes:
     num_prediction_points: int = 100
 
 
-QUICK = Sizes(
+QUICK = DemoSizes(
     branin=Branin(num_tasks=4, run_length=6),
     mixture=Mixture1d(num_tasks=4, run_length=6),
     method=FPacohMap(num_steps=200),
@@ -59,7 +73,7 @@ QUICK = Sizes(
 class BraninPart(NamedTuple):
     """The learned prior, and the regret of each policy on unseen tasks."""
 
-    prior: mp.Prior
+    prior: Prior
     regret: dict[str, Float[np.ndarray, "tasks queries"]]
     landscape: Landscape
 
@@ -67,97 +81,114 @@ class BraninPart(NamedTuple):
 class MixturePart(NamedTuple):
     """Predictions of each model on unseen tasks, and what is drawn of the first set of runs."""
 
-    past: PastRuns
+    past: PastQueries
     beliefs: dict[str, list[Belief]]
-    predictions: dict[str, Predictions]
+    predictions: dict[str, UniformPredictions]
 
 
-def branin_part(sizes: Sizes, seed: int, stages: Stages, *, key: PRNGKeyArray) -> BraninPart:
-    """Learn from past runs on Branin tasks; race with and without the prior on unseen ones."""
+class DemoResults(NamedTuple):
+    """All that the demo computed."""
+
+    branin: BraninPart
+    mixture: MixturePart
+
+
+def compute_demo(sizes: DemoSizes, seed: int, stage: Stage) -> DemoResults:
+    """Collect past runs, learn from them, and race and predict on unseen tasks.
+
+    - `stage`: opens each of the `NUM_STAGES` stages.
+    """
+    key_branin, key_mixture = jax.random.split(jax.random.key(seed))
+    return DemoResults(
+        branin_part(sizes, seed, stage, key=key_branin),
+        mixture_part(sizes, seed, stage, key=key_mixture),
+    )
+
+
+def branin_part(sizes: DemoSizes, seed: int, stage: Stage, *, key: PRNGKeyArray) -> BraninPart:
+    """Learn from past runs on Branin tasks; race with and without it on unseen ones."""
     key_histories, key_tasks, key_race = jax.random.split(key, 3)
     family = sizes.branin
-    with stages.stage(f"Collecting {family.num_tasks} past runs on Branin with vanilla GP-UCB"):
+    with stage(f"Collecting {family.num_tasks} past runs on Branin with fixed GP-UCB"):
         past = collect_histories(family, family.num_tasks, family.run_length, key=key_histories)
-    with stages.stage("Learning a prior from them with F-PACOH") as advance:
+    with stage("Learning a prior from them with F-PACOH") as advance:
         prior = _learn(past, sizes.method, seed, advance)
-    vanilla = mp.learn(past, method=FixedGP(), seed=seed)
+    fixed_gp = learn(past, method=FixedGP(), seed=seed)
     unseen = family.sample_tasks(sizes.num_race_tasks, key=key_tasks)
     optima = family.optimum(unseen)
     policies: dict[str, AbstractPolicy] = {
         FPACOH: _ucb(prior),
-        VANILLA: _ucb(vanilla),
+        FIXED_GP: _ucb(fixed_gp),
         RANDOM: RandomSearch(family.space),
     }
-    races: dict[str, Race] = {}
+    races: dict[str, PolicyRace] = {}
     for name, policy in policies.items():
-        with stages.stage(f"Optimising {sizes.num_race_tasks} unseen Branin tasks with {name}"):
-            # The same key for all: they differ in what they know, not in their luck.
+        with stage(f"Optimising {sizes.num_race_tasks} unseen Branin tasks with {name}"):
+            # The same key for all: they differ in what they know, not in random draws.
             races[name] = race(policy, unseen, sizes.num_queries, key=key_race)
     regret = {name: simple_regret(optima.value, each.values) for name, each in races.items()}
     queries = {
         name: _native(prior.space, races[name].x[0, :NUM_DRAWN_QUERIES])
-        for name in (VANILLA, FPACOH)
+        for name in (FIXED_GP, FPACOH)
     }
     best = _native(prior.space, optima.x[:1])[0]
     return BraninPart(prior, regret, _landscape(prior, best, queries))
 
 
-def mixture_part(sizes: Sizes, seed: int, stages: Stages, *, key: PRNGKeyArray) -> MixturePart:
+def mixture_part(sizes: DemoSizes, seed: int, stage: Stage, *, key: PRNGKeyArray) -> MixturePart:
     """Learn from several independent sets of past runs; predict unseen tasks from few points."""
     key_histories, key_tasks, key_points = jax.random.split(key, 3)
     family, num_sets = sizes.mixture, sizes.num_mixture_sets
     count = num_sets * family.num_tasks
-    with stages.stage(f"Collecting {count} past runs on 1-d mixtures with vanilla GP-UCB"):
+    with stage(f"Collecting {count} past runs on 1-d mixtures with fixed GP-UCB"):
         collected = collect_histories(family, count, family.run_length, key=key_histories)
     sets = [collected.subset(rows) for rows in np.split(np.arange(count), num_sets)]
-    learned: dict[str, list[mp.Prior]] = {FPACOH: [], VANILLA: []}
-    with stages.stage(
-        f"Learning from {family.num_tasks} of them at a time with F-PACOH"
-    ) as advance:
+    learned: dict[str, list[Prior]] = {FPACOH: [], FIXED_GP: []}
+    with stage(f"Learning from {family.num_tasks} of them at a time with F-PACOH") as advance:
         for i, past in enumerate(sets):
 
             def advance_set(fraction: float, i: int = i) -> None:
                 advance((i + fraction) / num_sets)
 
             learned[FPACOH].append(_learn(past, sizes.method, seed + i, advance_set))
-            learned[VANILLA].append(mp.learn(past, method=FixedGP(), seed=seed + i))
+            learned[FIXED_GP].append(learn(past, method=FixedGP(), seed=seed + i))
     unseen = family.sample_tasks(sizes.num_prediction_tasks, key=key_tasks)
     keys = jax.random.split(key_points, num_sets)
-    with stages.stage(f"Predicting {sizes.num_prediction_tasks} unseen 1-d mixtures"):
+    with stage(f"Predicting {sizes.num_prediction_tasks} unseen 1-d mixtures"):
         predictions = {
             name: _predictions(priors, unseen, sizes.num_prediction_points, keys)
             for name, priors in learned.items()
         }
         task = family.unstack(unseen)[0]
-        beliefs = {name: _beliefs(learned[name][0], task) for name in (VANILLA, FPACOH)}
+        beliefs = {name: _beliefs(learned[name][0], task) for name in (FIXED_GP, FPACOH)}
     past_tasks = collected_tasks(family, count, key_histories)[: family.num_tasks]
     return MixturePart(_past_runs(sets[0], past_tasks), beliefs, predictions)
 
 
-def _learn(past: mp.Tasks, method: FPacohMap, seed: int, advance: Advance) -> mp.Prior:
-    return mp.learn(
+def _learn(past: Tasks, method: FPacohMap, seed: int, advance: Advance) -> Prior:
+    return learn(
         past, method=method, seed=seed, on_progress=lambda progress: advance(progress.fraction)
     )
 
 
-def _ucb(prior: mp.Prior) -> SurrogatePolicy:
+def _ucb(prior: Prior) -> SurrogatePolicy:
     return SurrogatePolicy(
         surrogate=prior.surrogate, acquisition=UpperConfidenceBound(), space=prior.space
     )
 
 
 def _predictions(
-    priors: list[mp.Prior], unseen: MixtureTask, num_points: int, keys: Key[Array, " sets"]
-) -> Predictions:
+    priors: list[Prior], unseen: MixtureTask, num_points: int, keys: Key[Array, " sets"]
+) -> UniformPredictions:
     """Predictions of the priors of all sets, one set after the other on the axis of tasks."""
     parts = [
-        predict_uniform(prior.surrogate, unseen, CONTEXT_SIZES, num_points, 1, key=key)
+        predict_uniform(prior.surrogate, unseen, CONTEXT_SIZES, num_points, key=key)
         for prior, key in zip(priors, keys, strict=True)
     ]
-    return Predictions(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+    return UniformPredictions(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
-def _beliefs(prior: mp.Prior, task: MixtureTask) -> list[Belief]:
+def _beliefs(prior: Prior, task: MixtureTask) -> list[Belief]:
     """The belief about one task before any observation of it, and after a few."""
     x = np.linspace(-10.0, 10.0, 256)
     truth = task.evaluate(x[:, None])
@@ -174,11 +205,11 @@ def collected_tasks(family: Mixture1d, count: int, key: PRNGKeyArray) -> list[Mi
     return family.unstack(family.sample_tasks(count, key=jax.random.split(key)[0]))
 
 
-def _past_runs(past: mp.Tasks, tasks: list[MixtureTask]) -> PastRuns:
+def _past_runs(past: Tasks, tasks: list[MixtureTask]) -> PastQueries:
     """The queries that were learned from, and the functions they were made on."""
     x = np.linspace(-10.0, 10.0, 256)
     runs = [past.run(i) for i in range(past.num_tasks)]
-    return PastRuns(
+    return PastQueries(
         x,
         np.stack([task.evaluate(x[:, None]) for task in tasks]),
         np.array([point["x"] for points, _ in runs for point in points]),
@@ -187,7 +218,7 @@ def _past_runs(past: mp.Tasks, tasks: list[MixtureTask]) -> PastRuns:
 
 
 def _landscape(
-    prior: mp.Prior, best: Float[np.ndarray, " 2"], queries: dict[str, Float[np.ndarray, "q 2"]]
+    prior: Prior, best: Float[np.ndarray, " 2"], queries: dict[str, Float[np.ndarray, "q 2"]]
 ) -> Landscape:
     """The learned prior mean on a grid, with what is drawn into it."""
     x1, x2 = np.linspace(-5.0, 10.0, 64), np.linspace(0.0, 15.0, 64)
@@ -196,6 +227,6 @@ def _landscape(
     return Landscape(x1, x2, mean.reshape(grid.shape[:2]), best, queries)
 
 
-def _native(space: mp.Space, x: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "m d"]:
+def _native(space: Space, x: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "m d"]:
     """Points of the unit cube in the units of a space of real dimensions."""
     return np.array([list(point.values()) for point in space.decode(x)])

@@ -1,25 +1,29 @@
-"""The files of a study: what it is, and one Parquet file for each job that has finished.
+"""The folder of a study: what it is, and one Parquet file for each job that has finished.
 
     study.json              the specification of the study
     jobs/<name>.parquet     what the job of that name returned, with the job itself in the metadata
     jobs/<name>.error.txt   why the job of that name failed, until it succeeds
 
-A file is there whole or not at all, whenever the process or the machine stops.
+A file is there whole or not at all, whenever the process or the machine stops. This module is the
+only reader and writer of these files: the engine, reports, benchmarks and commands go through it.
 """
 
 import json
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from metaprior.files import replace_file
+from metaprior.files import hold, replace_file
 from metaprior.lab.studies._extra import import_extra
 from metaprior.lab.studies._jobs import FORMAT_VERSION, Columns, Job, canonical_json
 
 FORMAT = "metaprior-study"
-STUDY, JOBS = "study.json", "jobs"
+# Their jobs have other kinds, and one of the methods another name.
+OLD_FORMAT_VERSIONS = (1,)
+STUDY, JOBS, LOCK = "study.json", "jobs", ".lock"
 JOB_KEY = b"metaprior.job"
 NAME_COLUMN = "job"
 SHOWN_LENGTH = 200
@@ -29,18 +33,40 @@ DataFrame = Any
 
 
 class RecordError(ValueError):
-    """A file that is not the record of a finished job, and why."""
+    """What is not the record of a finished job, or cannot become one, and why."""
 
 
 class RecordWarning(UserWarning):
     """A file among the records is not one; its job counts as unfinished."""
 
 
+class StudyResults(NamedTuple):
+    """A study and everything that has been measured in it so far.
+
+    - `records`: as `read_records` gives them.
+    """
+
+    folder: Path
+    specification: dict[str, Any]
+    records: DataFrame
+
+    @property
+    def kind(self) -> str:
+        """Which study it was: `"offline"`, `"lifelong"` and so on."""
+        return str(self.specification.get("kind"))
+
+
+def read_results(folder: str | Path) -> StudyResults:
+    """The study in `folder`, finished or not, and its records."""
+    folder = Path(folder)
+    return StudyResults(folder, read_study(folder), read_records(folder))
+
+
 def start_study(folder: str | Path, specification: dict[str, Any]) -> Path:
     """Make `folder` the folder of this study; it may be so already, but of no other study."""
     folder = Path(folder)
     text = canonical_json(specification)
-    if (folder / STUDY).exists():
+    if holds_study(folder):
         held = read_study(folder)
         if canonical_json(held) != text:
             raise ValueError(
@@ -58,6 +84,11 @@ def start_study(folder: str | Path, specification: dict[str, Any]) -> Path:
     return folder
 
 
+def holds_study(folder: str | Path) -> bool:
+    """Whether a study was ever started in `folder`."""
+    return (Path(folder) / STUDY).exists()
+
+
 def read_study(folder: str | Path) -> dict[str, Any]:
     """The specification of the study in `folder`."""
     path = Path(folder) / STUDY
@@ -72,41 +103,52 @@ def read_study(folder: str | Path) -> dict[str, Any]:
         ) from error
     if not isinstance(whole, dict) or whole.get("format") != FORMAT:
         raise ValueError(f"{path} was not written by a study of metaprior; name another folder.")
-    if whole.get("format_version") != FORMAT_VERSION:
+    version = whole.get("format_version")
+    if version in OLD_FORMAT_VERSIONS:
         raise ValueError(
-            f"{path} has format version {whole.get('format_version')!r}, and this metaprior reads "
-            f"version {FORMAT_VERSION}; use the metaprior that wrote it, or another folder."
+            f"{path} has format version {version}, whose jobs and methods had other names than in "
+            f"version {FORMAT_VERSION}; run the study again in a new folder, or read this one with "
+            "the metaprior that wrote it."
         )
+    if version != FORMAT_VERSION:
+        raise ValueError(
+            f"{path} has format version {version!r}, and this metaprior reads version "
+            f"{FORMAT_VERSION}; use the metaprior that wrote it, or another folder."
+        )
+    if not isinstance(whole.get("specification"), dict):
+        raise ValueError(f"{path} has no specification; restore it from a copy.")
     return whole["specification"]
 
 
-def write_record(folder: Path, job: Job, columns: Columns) -> Path:
-    """Keep what `job` returned; from now on it has finished."""
-    pyarrow, parquet = import_extra("pyarrow"), import_extra("pyarrow.parquet")
-    taken = columns.keys() & specification_columns(job).keys()
-    if taken:
-        raise ValueError(
-            f"{job.kind} returned the columns {sorted(taken)}, which its rows have from its "
-            "specification; rename them."
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keep `folder` for this process while in the context; refuse if another one has it."""
+
+    def if_held(holder: str) -> ValueError:
+        return ValueError(
+            f"A study is already running in {folder} ({holder}); wait for it, stop it, or name "
+            "another folder."
         )
-    try:
-        table = pyarrow.table(columns, metadata={JOB_KEY: job.text.encode()})
-        file = BytesIO()
-        parquet.write_table(table, file, compression="zstd", write_page_checksum=True)
-    except pyarrow.ArrowException as error:
-        raise ValueError(
-            f"{job.kind} returned columns that Parquet cannot hold ({error}); return numbers, "
-            "booleans or strings."
-        ) from error
-    path = _path(folder, job)
+
+    folder.mkdir(parents=True, exist_ok=True)
+    with hold(folder / LOCK, if_held=if_held):
+        yield
+
+
+def write_record(folder: Path, job: Job, columns: Columns) -> Path:
+    """Keep what `job` returned; from now on it has finished.
+
+    Columns that no record can hold are a `RecordError`; a file that cannot be written is not.
+    """
+    path, content = _path(folder, job), _record(job, columns)
     path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(path, file.getvalue())
+    replace_file(path, content)
     _error_path(folder, job).unlink(missing_ok=True)
     return path
 
 
 def write_error(folder: Path, job: Job, text: str) -> Path:
-    """Keep why `job` failed, for whoever wants to know more than the reason."""
+    """Keep why `job` failed, with the full traceback."""
     path = _error_path(folder, job)
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, text.encode(errors="replace"))
@@ -154,6 +196,27 @@ def specification_columns(job: Job) -> dict[str, Any]:
             "name; rename it."
         )
     return {NAME_COLUMN: job.name, **flat}
+
+
+def _record(job: Job, columns: Columns) -> bytes:
+    """The content of the file of a finished job."""
+    pyarrow, parquet = import_extra("pyarrow"), import_extra("pyarrow.parquet")
+    taken = columns.keys() & specification_columns(job).keys()
+    if taken:
+        raise RecordError(
+            f"{job.kind} returned the columns {sorted(taken)}, which its rows have from its "
+            "specification; rename them."
+        )
+    try:
+        table = pyarrow.table(columns, metadata={JOB_KEY: job.text.encode()})
+        file = BytesIO()
+        parquet.write_table(table, file, compression="zstd", write_page_checksum=True)
+    except pyarrow.ArrowException as error:
+        raise RecordError(
+            f"{job.kind} returned columns that Parquet cannot hold ({error}); return numbers, "
+            "booleans or strings."
+        ) from error
+    return file.getvalue()
 
 
 def _read_if_whole(path: Path) -> tuple[Job, DataFrame] | None:

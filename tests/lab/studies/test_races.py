@@ -27,7 +27,7 @@ def raced():
     return race(policy, TASKS, 12, key=jr.key(2), noise_std=0.1)
 
 
-def test_a_race_runs_every_task_by_itself(raced):
+def test_race_runs_every_task_by_itself(raced):
     assert raced.values.shape == raced.y.shape == (3, 12) and raced.x.shape == (3, 12, 1)
     for i, task in enumerate(FAMILY.unstack(TASKS)):
         np.testing.assert_allclose(raced.values[i], jax.vmap(task)(raced.x[i]), rtol=1e-12)
@@ -37,13 +37,13 @@ def test_a_race_runs_every_task_by_itself(raced):
     assert np.isnan(raced.values_at_predicted_best).all()
 
 
-def test_regret_of_a_race_never_grows_and_never_passes_the_optimum(raced):
+def test_race_regret_never_grows_and_never_passes_the_optimum(raced):
     regret = simple_regret(FAMILY.optimum(TASKS).value, raced.values)
     assert (np.diff(regret, axis=1) <= 0).all() and (regret >= -1e-9).all()
     assert (regret[:, -1] < regret[:, 0]).any()
 
 
-def test_collected_histories():
+def test_collect_histories_depends_on_the_key_alone():
     tasks = collect_histories(FAMILY, 3, 4, key=jr.key(0))
     assert tasks.num_tasks == 3 and tasks.lengths.tolist() == [4, 4, 4]
     assert tasks.space == FAMILY.space and tasks.direction == "maximize"
@@ -56,22 +56,22 @@ def test_collected_histories():
     assert all(len(np.unique(x.round(6))) == 4 for x in tasks.x[:, :4, 0])
 
 
-def test_predictions_at_uniform_points():
+def test_predict_uniform_given_more_points_is_better():
     surrogate = FixedGP(lengthscale=0.5).from_scratch(1)
-    found = predict_uniform(surrogate, TASKS, (0, 2, 16), 20, 1, key=jr.key(0))
+    found = predict_uniform(surrogate, TASKS, (0, 2, 16), 20, key=jr.key(0))
     assert found.cdf.shape == found.log_density.shape == (3, 3, 20)
     assert (found.cdf >= 0).all() and (found.cdf <= 1).all()
     assert np.isfinite(found.log_density).all()
     # More context, better predictions, of most points at least.
     assert np.median(found.log_density[:, 2]) > np.median(found.log_density[:, 0]) + 0.5
-    again = predict_uniform(surrogate, TASKS, (0, 2, 16), 20, 1, key=jr.key(0))
+    again = predict_uniform(surrogate, TASKS, (0, 2, 16), 20, key=jr.key(0))
     np.testing.assert_array_equal(again.cdf, found.cdf)
 
 
-def test_cdf_and_density_belong_to_the_truth():
+def test_predict_uniform_cdf_and_density_are_of_the_true_values():
     """Without context, the surrogate's prior is a standard normal with noise: both known."""
     surrogate = FixedGP(lengthscale=0.5, noise_variance=0.25).from_scratch(1)
-    found = predict_uniform(surrogate, TASKS, (0, 2, 16), 20, 1, key=jr.key(0))
+    found = predict_uniform(surrogate, TASKS, (0, 2, 16), 20, key=jr.key(0))
     cdf, log_density = found.cdf[:, 0], found.log_density[:, 0]
     values = norm.ppf(cdf) * np.sqrt(1.25)
     np.testing.assert_allclose(norm.logpdf(values, 0, np.sqrt(1.25)), log_density, rtol=1e-6)
@@ -91,7 +91,7 @@ def rows_of(task, x):
     return np.argmax(same, axis=1)
 
 
-def test_a_race_on_a_table_repeats_no_row_and_never_leaves_the_table():
+def test_race_on_a_table_repeats_no_row_and_never_leaves_it():
     policy = SurrogatePolicy(
         surrogate=FixedGP(lengthscale=0.5).from_scratch(4),
         acquisition=RestlessConfidenceBound(),
@@ -110,7 +110,7 @@ def test_a_race_on_a_table_repeats_no_row_and_never_leaves_the_table():
     assert (regret >= 0).all() and regret[:, -1].mean() < 0.5 * regret[:, 0].mean()
 
 
-def test_histories_of_a_table_are_rows_of_its_training_datasets():
+def test_collect_histories_of_a_table_are_rows_of_its_training_datasets():
     history = collect_histories(TABLE, 99, 4, key=jr.key(0))
     assert history.num_tasks == 15 and history.lengths.tolist() == [4] * 15
     tasks = TABLE.training_tasks(99, key=jax.random.split(jr.key(0))[0])
@@ -122,7 +122,7 @@ def test_histories_of_a_table_are_rows_of_its_training_datasets():
         np.testing.assert_array_equal(history.y[i, :4], task.values[nearest])
 
 
-def test_predictions_on_a_table_are_of_values_in_it():
+def test_predict_uniform_on_a_table_is_of_values_in_it():
     surrogate = FixedGP(noise_variance=0.25).blank_surrogate(4)
     found = predict_uniform(surrogate, LOOKED_UP, (0, 4), 50, key=jr.key(0))
     values = norm.ppf(found.cdf[:, 0]) * np.sqrt(1.25)
@@ -132,7 +132,7 @@ def test_predictions_on_a_table_are_of_values_in_it():
     assert found.cdf.shape == (3, 2, 50)
 
 
-def test_more_points_than_a_table_has_are_refused():
+def test_race_refuses_more_points_than_a_table_has():
     policy = RandomSearch(space=TABLE.space)
     small = TABLE.stack([t for t in TABLE.unstack(TABLE.meta_test_tasks()) if t.data_id == 1485])
     with pytest.raises(ValueError, match="Task 0 has 350 points to ask, and 351 are needed"):
