@@ -9,7 +9,7 @@ from metaprior.belief import Prior
 from metaprior.data import Tasks
 from metaprior.gp import float64
 from metaprior.learning._budget import Budget, budget_named
-from metaprior.learning._findings import findings_of
+from metaprior.learning._measure import findings_of
 from metaprior.learning._progress import OnLearnProgress, Watch, listening
 from metaprior.learning._select import Selection, select
 from metaprior.meta import Progress, entry

@@ -16,7 +16,7 @@ from metaprior.methods import AbstractSurrogate, GuardedSurrogate
 def held_out_log_likelihood(
     surrogate: AbstractSurrogate, tasks: Tasks, *, spread: float
 ) -> Float[np.ndarray, " n"]:
-    """The log-likelihood of each run, as `findings["tasks"]` has it for held-out ones.
+    """The log-likelihood of each run, as `findings.tasks` has it for held-out ones.
 
     What is behind a guard is examined without it, since that is how the findings were made.
 

@@ -10,6 +10,7 @@ import numpy as np
 from metaprior.belief import Prior
 from metaprior.data import Space, Tasks
 from metaprior.learning import (
+    NOTHING_MEASURED,
     OnLearnProgress,
     budget_named,
     held_out_log_likelihood,
@@ -84,12 +85,15 @@ def learn_version(
       asked about runs that it has not learned from.
     """
     prior = learn(tasks, budget=budget, seed=seed, on_progress=on_progress)
-    if prior.findings.get("interrupted"):
+    findings = prior.findings or NOTHING_MEASURED
+    if findings.interrupted:
         raise KeyboardInterrupt("learning was interrupted")
     spread = spread_of(tasks)
-    rows = prior.findings.get("tasks", [])
-    found = {str(names[int(row["task"])]): row["log_likelihood"] for row in rows}
-    by_run: dict[str, float] = {name: v for name, v in found.items() if v is not None}
+    by_run = {
+        str(names[past.task]): past.log_likelihood
+        for past in findings.tasks
+        if past.log_likelihood is not None
+    }
     if not by_run:
         raise ValueError(
             f"The budget ({budget_named(budget).name}) was too small to judge what was learned on "
