@@ -10,7 +10,7 @@ from metaprior.cli._past_runs import PastRuns
 from metaprior.cli._studies_table import studies_table
 from metaprior.data.csv import space_as_toml
 from metaprior.learning import Findings, HeldOutScores, Replay
-from metaprior.words import fixed, listed
+from metaprior.words import listed
 
 
 def print_read(past: PastRuns, console: Console) -> None:
@@ -44,7 +44,7 @@ def print_learned(
     if findings.held_out is not None:
         console.print(_held_out_table(findings.held_out))
     if findings.replay is not None:
-        _say(console, _saved_evaluations(findings.replay))
+        _say(console, f"Evaluations saved per run in replays: {_saved(findings.replay)}.")
     for note in findings.notes:
         _say(console, f"Note: {note}")
     outliers = [names_of_runs[past.task] for past in findings.tasks if past.outlier]
@@ -66,15 +66,14 @@ def _held_out_table(held_out: HeldOutScores) -> Table:
     return table
 
 
-def _saved_evaluations(replay: Replay) -> str:
+def _saved(replay: Replay) -> str:
     interval = replay.saved_interval
     spread = f" (95 % interval {interval[0]:.1f} to {interval[1]:.1f})" if interval else ""
-    saved = fixed(replay.saved_evaluations, 1)
-    return f"Evaluations saved per run in replays of held-out runs: {saved}{spread}."
+    return _number(replay.saved_evaluations, 1) + spread
 
 
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
+def _number(value: float | None, decimals: int = 3) -> str:
+    return "-" if value is None else f"{value:.{decimals}f}"
 
 
 def _quoted(path: Path) -> str:
