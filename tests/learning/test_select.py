@@ -5,6 +5,7 @@ Everything has the lengths and the space of the hills, so that all of it is comp
 
 import json
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import equinox as eqx
@@ -13,10 +14,9 @@ import numpy as np
 import pytest
 
 import metaprior as mp
-from metaprior.learning import Budget, _budget, _select
+from metaprior.learning import Budget, Findings, _budget, _select
 from metaprior.learning._race import Standing
 from metaprior.methods import Ensemble, FPacohMap, Guarded
-from metaprior.report._findings import read_findings
 
 # Every one of these learns, and that is mostly compilation.
 pytestmark = pytest.mark.slow
@@ -52,15 +52,15 @@ def leaves(prior: mp.Prior) -> list[np.ndarray]:
     return jax.tree.leaves(eqx.filter(prior.surrogate, eqx.is_array))
 
 
-def check(prior: mp.Prior, points, values) -> dict:
+def check(prior: mp.Prior, points, values) -> Findings:
     """The prior predicts, before and after a run, and its findings are whole; they come back."""
     for x, y in (([], []), (points, values)):
         mean, std = prior.condition(x, y).predict(points)
         assert np.isfinite(mean).all() and np.isfinite(std).all() and (std > 0).all()
-    findings = json.loads(json.dumps(prior.findings, allow_nan=False))
-    assert findings == prior.findings
-    assert read_findings(findings).verdict == findings["verdict"]
-    return findings
+    assert prior.findings is not None
+    plain = json.loads(json.dumps(prior.findings.to_json(), allow_nan=False))
+    assert Findings.from_json(plain) == prior.findings
+    return prior.findings
 
 
 def test_a_guarded_prior_with_findings(prior, hill_runs):
@@ -68,15 +68,15 @@ def test_a_guarded_prior_with_findings(prior, hill_runs):
     chosen = prior.method.base
     assert isinstance(chosen, FPacohMap) and chosen.num_steps in TINY.checkpoints
     findings = check(prior, *hill_runs[4])
-    assert findings["budget"] == "tiny" and findings["tried"] == 3
-    assert findings["chosen"]["steps"] == chosen.num_steps
-    assert findings["chosen"]["settings"]["kappa"] == chosen.kappa
-    assert findings["chosen"]["members"] == 1
-    assert findings["interrupted"] is False and findings["seconds"] > 0
-    assert [row["points"] for row in findings["tasks"]] == [1, 5, 6, 8, 8, 8]
+    assert findings.budget == "tiny" and findings.tried == 3
+    assert findings.chosen.steps == chosen.num_steps
+    assert findings.chosen.settings["kappa"] == chosen.kappa
+    assert findings.chosen.members == 1
+    assert findings.interrupted is False and findings.seconds > 0
+    assert [row.points for row in findings.tasks] == [1, 5, 6, 8, 8, 8]
     assert prior.trained_on["tasks"] == 6 and prior.history == {}
     # The one-point run is shown as it was given.
-    assert findings["examples"][0]["values"] == hill_runs[0][1].tolist()
+    assert findings.examples[0].values == tuple(hill_runs[0][1].tolist())
 
 
 def test_progress_grows_and_names_what_is_tried(prior, told):
@@ -95,7 +95,7 @@ def test_the_same_seed_gives_the_same_prior_bit_for_bit(prior, hill_tasks):
     assert again.method == prior.method
     for ours, theirs in zip(leaves(again), leaves(prior), strict=True):
         np.testing.assert_array_equal(ours, theirs)
-    assert {**again.findings, "seconds": 0} == {**prior.findings, "seconds": 0}
+    assert replace(again.findings, seconds=0.0) == replace(prior.findings, seconds=0.0)
     other = mp.learn(hill_tasks, budget="tiny", seed=1)
     assert other.trained_on["seed"] == 1
     assert other.condition([], []).predict(CORNERS)[0].tolist() != (
@@ -120,8 +120,8 @@ def test_minimising_is_maximising_the_other_way_round(prior, hill_space, hill_ru
         other_mean, other_std = mirrored.condition(*other).predict(CORNERS)
         np.testing.assert_allclose(other_mean, -mean, rtol=1e-6)
         np.testing.assert_allclose(other_std, std, rtol=1e-6)
-    assert mirrored.findings["examples"][1]["values"] == (-hill_runs[1][1]).tolist()
-    assert mirrored.findings["held_out"] == prior.findings["held_out"]
+    assert mirrored.findings.examples[1].values == tuple((-hill_runs[1][1]).tolist())
+    assert mirrored.findings.held_out == prior.findings.held_out
 
 
 def spoilt(runs, kind: str):
@@ -153,9 +153,9 @@ def test_awkward_runs_break_nothing(hill_space, hill_runs, kind):
     prior = mp.learn(mp.Tasks.from_runs(runs, space=hill_space), budget="tiny")
     findings = check(prior, *runs[4])
     equal = "All past values are equal: there is nothing to learn from them."
-    assert (equal in findings["notes"]) == (kind == "equal values")
+    assert (equal in findings.notes) == (kind == "equal values")
     if kind == "one run a million times larger":
-        foreseen = [row["log_likelihood"] for row in findings["tasks"]]
+        foreseen = [row.log_likelihood for row in findings.tasks]
         assert np.argmin(foreseen) == 3
 
 
@@ -199,11 +199,11 @@ def test_ctrl_c_gives_the_best_so_far(hill_tasks, hill_runs, tmp_path, number):
     prior = mp.learn(hill_tasks, budget="tiny", on_progress=pressed)
     assert len(pressed.told) == number
     findings = check(prior, *hill_runs[4])
-    assert findings["interrupted"] is True
-    assert "not judged on held-out runs" in findings["verdict"]
+    assert findings.interrupted is True
+    assert "not judged on held-out runs" in findings.verdict
     # What it says of its training is what it had: nothing, five steps, ten steps.
     base = prior.method.base  # pyright: ignore[reportAttributeAccessIssue]
-    assert base.num_steps == [0, 5, 10][number - 1] == findings["chosen"]["steps"]
+    assert base.num_steps == [0, 5, 10][number - 1] == findings.chosen.steps
     loaded = mp.load(prior.save(tmp_path / "prior"))
     np.testing.assert_array_equal(
         loaded.condition(*hill_runs[3]).predict(CORNERS),
@@ -216,7 +216,7 @@ def test_an_interrupted_race_of_small_features_loads(hill_tasks, monkeypatch, tm
     small = Budget("small", 3, (5, 10), (5,), 2, 1, (2, 6))
     monkeypatch.setitem(_budget.BUDGETS, "small", small)
     prior = mp.learn(hill_tasks, budget="small", on_progress=PressedAt(1))
-    assert prior.findings["chosen"]["settings"]["feature_dim"] == 2
+    assert prior.findings.chosen.settings["feature_dim"] == 2
     assert mp.load(prior.save(tmp_path / "prior")).method == prior.method
 
 
@@ -224,10 +224,10 @@ def test_time_that_is_over_at_once_gives_a_prior_that_says_so(hill_tasks, hill_r
     monkeypatch.setitem(_budget.BUDGETS, "fast", TINY)
     prior = mp.learn(hill_tasks, budget=1e-3)
     findings = check(prior, *hill_runs[4])
-    assert findings["budget"] == "0.001 seconds" and "held_out" not in findings
+    assert findings.budget == "0.001 seconds" and findings.held_out is None
     # Nobody pressed anything: the command ends with success.
-    assert findings["interrupted"] is False
-    assert findings["verdict"].startswith("The budget was too short: this prior was not judged")
+    assert findings.interrupted is False
+    assert findings.verdict.startswith("The budget was too short: this prior was not judged")
 
 
 # Other shapes, each of which is compiled anew.
@@ -252,9 +252,9 @@ def test_many_tasks_long_runs_and_single_points(lengths):
     prior = mp.learn(mp.Tasks.from_runs(runs, space=space), budget="tiny")
     findings = check(prior, *runs[0])
     assert prior.trained_on["observations"] == sum(lengths)
-    assert len(findings["tasks"]) == min(len(lengths), 24)
+    assert len(findings.tasks) == min(len(lengths), 24)
     if len(lengths) == 2:  # enough, and the reader is warned
-        assert findings["notes"][0].startswith("There are only 2 past runs")
+        assert findings.notes[0].startswith("There are only 2 past runs")
 
 
 @pytest.mark.parametrize("together", [True, False])
@@ -280,7 +280,7 @@ def test_several_seeds_are_used_together_if_that_scores_better(
     findings = check(prior, *hill_runs[4])
     base = prior.method.base  # pyright: ignore[reportAttributeAccessIssue]
     assert isinstance(base, Ensemble if together else FPacohMap)
-    assert findings["chosen"]["members"] == (2 if together else 1)
+    assert findings.chosen.members == (2 if together else 1)
     loaded = mp.load(prior.save(tmp_path / "prior"))
     assert loaded.method == prior.method
     np.testing.assert_array_equal(

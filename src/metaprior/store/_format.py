@@ -68,6 +68,8 @@ def load(folder: str | Path, *, space: Space | None = None) -> Prior:
     folder = Path(folder)
     description = _read_description(folder)
     try:
+        if description["format_version"] == 1:
+            description = from_format_1(description)
         saved_space = Space.from_json(description["space"])
         direction = description["direction"]
         direction_sign(direction)
@@ -137,9 +139,7 @@ def _read_description(folder: Path) -> dict[str, Any]:
     if not isinstance(description, dict) or description.get("format") != FORMAT:
         raise PriorFileError(f"{path} was not written by metaprior; give a folder that was.")
     version = description.get("format_version")
-    if version == 1:
-        return from_format_1(description)
-    if version != FORMAT_VERSION:
+    if version not in (1, FORMAT_VERSION):
         raise PriorFileError(
             f"{path} has format version {version!r}, and this metaprior reads versions up to "
             f"{FORMAT_VERSION}; upgrade metaprior, or learn the prior again with this one."
