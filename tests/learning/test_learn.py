@@ -263,9 +263,11 @@ def test_from_past_runs_to_the_next_one_without_a_method(hill_space, hill_runs, 
     tasks = mp.Tasks.from_runs(hill_runs, space=hill_space)
     prior = mp.learn(tasks, budget="fast", seed=0)
     assert isinstance(prior.method, Guarded)
+    assert prior.findings is not None and prior.findings.held_out is not None
     assert prior.findings.budget == "fast" and not prior.findings.interrupted
-    held_out = prior.findings.held_out
-    assert held_out.learned.log_likelihood > held_out.fitted.log_likelihood
+    learned, fitted = prior.findings.held_out.learned, prior.findings.held_out.fitted
+    assert learned.log_likelihood is not None and fitted.log_likelihood is not None
+    assert learned.log_likelihood > fitted.log_likelihood
     loaded = mp.load(prior.save(tmp_path / "prior"))
     for x, y in (([], []), hill_runs[4]):
         ours, theirs = (p.condition(x, y).predict(hill_runs[5][0]) for p in (prior, loaded))

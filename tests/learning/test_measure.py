@@ -198,6 +198,7 @@ def test_examples_are_in_the_users_units_and_sign():
 def test_past_tasks_that_are_equal_have_no_outlier():
     tasks = tasks_of(*[[0.0, 1.0, 0.5]] * 6)
     selection = made_up(tasks)
+    assert selection.answers is not None
     rows = _past_tasks(tasks, selection, selection.answers, selection.answers)
     assert len(rows) == 6 and not any(row.outlier for row in rows)
 

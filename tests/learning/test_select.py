@@ -72,7 +72,7 @@ def test_a_guarded_prior_with_findings(prior, hill_runs):
     assert findings.chosen.steps == chosen.num_steps
     assert findings.chosen.settings["kappa"] == chosen.kappa
     assert findings.chosen.members == 1
-    assert findings.interrupted is False and findings.seconds > 0
+    assert findings.interrupted is False and findings.seconds
     assert [row.points for row in findings.tasks] == [1, 5, 6, 8, 8, 8]
     assert prior.trained_on["tasks"] == 6 and prior.history == {}
     # The one-point run is shown as it was given.
@@ -95,6 +95,7 @@ def test_the_same_seed_gives_the_same_prior_bit_for_bit(prior, hill_tasks):
     assert again.method == prior.method
     for ours, theirs in zip(leaves(again), leaves(prior), strict=True):
         np.testing.assert_array_equal(ours, theirs)
+    assert again.findings is not None and prior.findings is not None
     assert replace(again.findings, seconds=0.0) == replace(prior.findings, seconds=0.0)
     other = mp.learn(hill_tasks, budget="tiny", seed=1)
     assert other.trained_on["seed"] == 1
@@ -120,6 +121,7 @@ def test_minimising_is_maximising_the_other_way_round(prior, hill_space, hill_ru
         other_mean, other_std = mirrored.condition(*other).predict(CORNERS)
         np.testing.assert_allclose(other_mean, -mean, rtol=1e-6)
         np.testing.assert_allclose(other_std, std, rtol=1e-6)
+    assert mirrored.findings is not None and prior.findings is not None
     assert mirrored.findings.examples[1].values == tuple((-hill_runs[1][1]).tolist())
     assert mirrored.findings.held_out == prior.findings.held_out
 
@@ -155,8 +157,8 @@ def test_awkward_runs_break_nothing(hill_space, hill_runs, kind):
     equal = "All past values are equal: there is nothing to learn from them."
     assert (equal in findings.notes) == (kind == "equal values")
     if kind == "one run a million times larger":
-        foreseen = [row.log_likelihood for row in findings.tasks]
-        assert np.argmin(foreseen) == 3
+        predicted = np.array([row.log_likelihood for row in findings.tasks], float)
+        assert np.argmin(predicted) == 3
 
 
 def test_one_run_is_too_few_and_bad_budgets_are_refused(hill_tasks):
@@ -216,7 +218,7 @@ def test_an_interrupted_race_of_small_features_loads(hill_tasks, monkeypatch, tm
     small = Budget("small", 3, (5, 10), (5,), 2, 1, (2, 6))
     monkeypatch.setitem(_budget.BUDGETS, "small", small)
     prior = mp.learn(hill_tasks, budget="small", on_progress=PressedAt(1))
-    assert prior.findings.chosen.settings["feature_dim"] == 2
+    assert prior.findings is not None and prior.findings.chosen.settings["feature_dim"] == 2
     assert mp.load(prior.save(tmp_path / "prior")).method == prior.method
 
 

@@ -287,7 +287,7 @@ def test_write_report_leaves_nothing_after_a_failed_write(line_prior, tmp_path, 
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.replace", disk_full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(ValueError, match="no space left on device"):
         write_report(line_prior, tmp_path / "report.html")
     assert not list(tmp_path.iterdir())
 

@@ -113,13 +113,13 @@ def replay_figure(replay: Replay) -> Figure | None:
 
 
 def _compared(
-    held_out: HeldOutScores, x: Series, of: Callable[[PredictionScores], Series]
+    held_out: HeldOutScores, x: Sequence[int | float], of: Callable[[PredictionScores], Series]
 ) -> list[PanelCurve]:
     both = (("learned prior", held_out.learned), ("fitted GP", held_out.fitted))
     return [curve for name, model in both if (curve := _curve(name, x, of(model)))]
 
 
-def _curve(name: str, x: Series, y: Series) -> PanelCurve | None:
+def _curve(name: str, x: Sequence[int | float], y: Series) -> PanelCurve | None:
     """One line; `None` if none of it was measured, and NaN where it was not."""
     measured = np.array(y, float)
     if not np.isfinite(measured).any():
