@@ -27,7 +27,7 @@ tasks = mp.Tasks.from_runs(runs, space=space, direction="maximize")
 
 # %% What do the past days teach?
 prior = mp.learn(tasks, budget="fast", seed=0)
-print(prior.findings["verdict"])
+print(prior.findings.verdict)
 mean, std = prior.condition([], []).predict([{"power": 1.5, "speed": 22}])
 print(f"Before the first try, at power 1.5 and speed 22: {mean[0]:.2f} ± {std[0]:.2f}")
 

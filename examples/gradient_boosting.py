@@ -120,7 +120,7 @@ curves = {sampler: {} for sampler in ("MetaPriorSampler", *baselines)}
 for held_out in list(questions)[: 1 if small else None]:
     past = [f"{name} {number}" for name, number in objectives if name != held_out]
     prior = mp.learn(load_tasks(storage, studies=past), budget="fast" if small else "normal")
-    print(f"{held_out}: {prior.findings['verdict']}")
+    print(f"{held_out}: {prior.findings.verdict}")
     for seed, (question, objective) in enumerate(objectives.items()):
         if question[0] != held_out:
             continue

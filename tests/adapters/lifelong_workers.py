@@ -14,6 +14,7 @@ import optuna
 
 import metaprior as mp
 from metaprior.adapters.optuna import MetaPriorSampler
+from metaprior.learning import Findings, PastTask
 from metaprior.lifelong import _versions
 
 NAME = "ovens"
@@ -32,9 +33,9 @@ def stand_in(scores, *, during=lambda: None):
     def learn(tasks, **options):
         during()
         score = next(scores)
-        rows = [{"task": i, "log_likelihood": score} for i in range(len(tasks))]
+        rows = tuple(PastTask(i, log_likelihood=score) for i in range(len(tasks)))
         prior = mp.learn(tasks, method=mp.methods.FixedGP())
-        return replace(prior, findings={"tasks": rows})
+        return replace(prior, findings=Findings("", tasks=rows))
 
     return learn
 

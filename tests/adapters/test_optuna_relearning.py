@@ -16,6 +16,7 @@ from metaprior.adapters.optuna import MetaPriorSampler
 from metaprior.adapters.optuna._background import main
 from metaprior.adapters.optuna._relearning import MEMBER, Settings, relearn, unlearned
 from metaprior.adapters.optuna._shelf import FolderShelf
+from metaprior.learning import Findings
 from metaprior.lifelong import untrained_prior
 from tests.adapters.lifelong_workers import NAME, SPACE
 
@@ -101,7 +102,7 @@ def test_what_was_not_learned_to_the_end_is_no_version(
 ):
     def learn(tasks, **options):
         prior = mp.learn(tasks, method=mp.methods.FixedGP())
-        return replace(prior, findings={"interrupted": interrupted})
+        return replace(prior, findings=Findings("", interrupted=interrupted))
 
     monkeypatch.setattr("metaprior.lifelong._versions.learn", learn)
     past_study(storage, "a", x=NUMBERS)

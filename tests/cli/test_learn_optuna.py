@@ -43,7 +43,7 @@ def learned(monkeypatch):
     def learn(tasks, **options):
         calls.tasks = tasks
         prior = mp.learn(tasks, method=mp.methods.FixedGP())
-        return replace(prior, findings={})
+        return replace(prior, findings=None)
 
     monkeypatch.setattr("metaprior.cli._learn.learn", learn)
     return calls
@@ -94,7 +94,7 @@ def test_reads_a_storage_learns_and_saves(past, learned, tmp_path, hill_runs):
     assert mp.load(out).direction == "maximize"
     words = " ".join(done.stdout.split())
     for phrase in (
-        "Read 5 runs from 7 studies: 35 points, 5 to 8 a run; the value is maximized.",
+        "Read 5 runs from 7 studies: 35 points, 5 to 8 per run; the value is maximized.",
         "study trials trials left out used",
         "hill-0 1 no: fewer than 2 complete trials with finite values",
         "hill-1 5 1 running yes",

@@ -261,11 +261,11 @@ INTERRUPTED = """
         print(progress.stage, flush=True)
 
     prior = mp.learn(mp.Tasks.from_runs(runs, space=space), budget="thorough", on_progress=tell)
-    print("learned", prior.findings["interrupted"], flush=True)
+    print("learned", prior.findings.interrupted, flush=True)
     prior.save(sys.argv[1])
     loaded = mp.load(sys.argv[1])
     point = mp.Optimizer(loaded, seed=0).ask()
-    print("point", 0.0 <= point["x"] <= 1.0, loaded.findings["interrupted"], flush=True)
+    print("point", 0.0 <= point["x"] <= 1.0, loaded.findings.interrupted, flush=True)
 """
 
 
@@ -311,9 +311,11 @@ def test_learn_finds_the_hill_of_a_new_run(hill_space, hill_runs, tmp_path):
     tasks = mp.Tasks.from_runs(hill_runs, space=hill_space)
     prior = mp.learn(tasks, budget="fast", seed=0)
     assert isinstance(prior.method, Guarded)
-    assert prior.findings["budget"] == "fast" and not prior.findings["interrupted"]
-    learned, vanilla = (prior.findings["held_out"][side] for side in ("learned", "vanilla"))
-    assert learned["log_likelihood"] > vanilla["log_likelihood"]
+    assert prior.findings is not None and prior.findings.held_out is not None
+    assert prior.findings.budget == "fast" and not prior.findings.interrupted
+    learned, fitted = prior.findings.held_out.learned, prior.findings.held_out.fitted
+    assert learned.log_likelihood is not None and fitted.log_likelihood is not None
+    assert learned.log_likelihood > fitted.log_likelihood
     loaded = mp.load(prior.save(tmp_path / "prior"))
     for x, y in (([], []), hill_runs[4]):
         ours, theirs = (p.condition(x, y).predict(hill_runs[5][0]) for p in (prior, loaded))

@@ -14,11 +14,10 @@ import numpy as np
 import pytest
 
 import metaprior as mp
-from metaprior.learning import Budget, _budget, _select
+from metaprior.learning import Budget, Findings, _budget, _select
 from metaprior.learning._candidates import default_lane
 from metaprior.learning._race import Standing
 from metaprior.methods import ABLR, Ensemble, FPacohMap, Guarded, LearnedGP
-from metaprior.report._findings import read_findings
 
 # Every one of these learns, and that is mostly compilation.
 pytestmark = pytest.mark.slow
@@ -54,15 +53,15 @@ def leaves(prior: mp.Prior) -> list[np.ndarray]:
     return jax.tree.leaves(eqx.filter(prior.surrogate, eqx.is_array))
 
 
-def check(prior: mp.Prior, points, values) -> dict:
+def check(prior: mp.Prior, points, values) -> Findings:
     """The prior predicts, before and after a run, and its findings are whole; they come back."""
     for x, y in (([], []), (points, values)):
         mean, std = prior.condition(x, y).predict(points)
         assert np.isfinite(mean).all() and np.isfinite(std).all() and (std > 0).all()
-    findings = json.loads(json.dumps(prior.findings, allow_nan=False))
-    assert findings == prior.findings
-    assert read_findings(findings).verdict == findings["verdict"]
-    return findings
+    assert prior.findings is not None
+    plain = json.loads(json.dumps(prior.findings.to_json(), allow_nan=False))
+    assert Findings.from_json(plain) == prior.findings
+    return prior.findings
 
 
 def test_learn_returns_a_guarded_prior_with_findings_and_history(prior, hill_runs):
@@ -70,18 +69,18 @@ def test_learn_returns_a_guarded_prior_with_findings_and_history(prior, hill_run
     chosen = prior.method.base
     assert isinstance(chosen, FPacohMap) and chosen.num_steps in TINY.checkpoints
     findings = check(prior, *hill_runs[4])
-    assert findings["budget"] == "tiny" and findings["tried"] == 3
-    assert findings["chosen"]["steps"] == chosen.num_steps
-    assert findings["chosen"]["settings"]["kappa"] == chosen.kappa
-    assert findings["chosen"]["members"] == 1
-    assert findings["interrupted"] is False and findings["seconds"] > 0
-    assert [row["points"] for row in findings["tasks"]] == [1, 5, 6, 8, 8, 8]
+    assert findings.budget == "tiny" and findings.tried == 3
+    assert findings.chosen.steps == chosen.num_steps
+    assert findings.chosen.settings["kappa"] == chosen.kappa
+    assert findings.chosen.members == 1
+    assert findings.interrupted is False and findings.seconds
+    assert [row.points for row in findings.tasks] == [1, 5, 6, 8, 8, 8]
     assert prior.trained_on["tasks"] == 6
     assert set(prior.history) == {"fit", "complexity"}
     for terms in prior.history.values():
         assert terms.shape == (chosen.num_steps,) and np.isfinite(terms).all()
     # The one-point run is shown as it was given.
-    assert findings["examples"][0]["values"] == hill_runs[0][1].tolist()
+    assert findings.examples[0].values == tuple(hill_runs[0][1].tolist())
 
 
 def test_learn_progress_grows_and_names_what_is_tried(prior, told):
@@ -100,7 +99,8 @@ def test_learn_gives_the_same_prior_for_the_same_seed_bit_for_bit(prior, hill_ta
     assert again.method == prior.method
     for ours, theirs in zip(leaves(again), leaves(prior), strict=True):
         np.testing.assert_array_equal(ours, theirs)
-    assert {**again.findings, "seconds": 0} == {**prior.findings, "seconds": 0}
+    assert again.findings is not None and prior.findings is not None
+    assert replace(again.findings, seconds=0.0) == replace(prior.findings, seconds=0.0)
     other = mp.learn(hill_tasks, budget="tiny", seed=1)
     assert other.trained_on["seed"] == 1
     assert other.condition([], []).predict(CORNERS)[0].tolist() != (
@@ -125,8 +125,9 @@ def test_learn_minimising_mirrors_maximising(prior, hill_space, hill_runs):
         other_mean, other_std = mirrored.condition(*other).predict(CORNERS)
         np.testing.assert_allclose(other_mean, -mean, rtol=1e-6)
         np.testing.assert_allclose(other_std, std, rtol=1e-6)
-    assert mirrored.findings["examples"][1]["values"] == (-hill_runs[1][1]).tolist()
-    assert mirrored.findings["held_out"] == prior.findings["held_out"]
+    assert mirrored.findings is not None and prior.findings is not None
+    assert mirrored.findings.examples[1].values == tuple((-hill_runs[1][1]).tolist())
+    assert mirrored.findings.held_out == prior.findings.held_out
 
 
 def spoilt(runs, kind: str):
@@ -158,10 +159,10 @@ def test_learn_survives_awkward_runs(hill_space, hill_runs, kind):
     prior = mp.learn(mp.Tasks.from_runs(runs, space=hill_space), budget="tiny")
     findings = check(prior, *runs[4])
     equal = "All past values are equal: there is nothing to learn from them."
-    assert (equal in findings["notes"]) == (kind == "equal values")
+    assert (equal in findings.notes) == (kind == "equal values")
     if kind == "one run a million times larger":
-        foreseen = [row["log_likelihood"] for row in findings["tasks"]]
-        assert np.argmin(foreseen) == 3
+        predicted = np.array([row.log_likelihood for row in findings.tasks], float)
+        assert np.argmin(predicted) == 3
 
 
 def test_learn_refuses_one_run_and_bad_budgets(hill_tasks):
@@ -204,11 +205,11 @@ def test_learn_after_ctrl_c_returns_the_best_so_far(hill_tasks, hill_runs, tmp_p
     prior = mp.learn(hill_tasks, budget="tiny", on_progress=pressed)
     assert len(pressed.told) == number
     findings = check(prior, *hill_runs[4])
-    assert findings["interrupted"] is True
-    assert "not judged on held-out runs" in findings["verdict"]
+    assert findings.interrupted is True
+    assert "not judged on held-out runs" in findings.verdict
     # What it says of its training is what it had: nothing, five steps, ten steps.
     base = prior.method.base  # pyright: ignore[reportAttributeAccessIssue]
-    assert base.num_steps == [0, 5, 10][number - 1] == findings["chosen"]["steps"]
+    assert base.num_steps == [0, 5, 10][number - 1] == findings.chosen.steps
     if number > 1:
         assert prior.history["fit"].shape == (base.num_steps,)
     loaded = mp.load(prior.save(tmp_path / "prior"))
@@ -223,7 +224,7 @@ def test_learn_interrupted_in_a_race_of_small_features_loads(hill_tasks, monkeyp
     small = Budget("small", 3, (5, 10), (5,), 2, 1, (2, 6))
     monkeypatch.setitem(_budget.BUDGETS, "small", small)
     prior = mp.learn(hill_tasks, budget="small", on_progress=PressedAt(1))
-    assert prior.findings["chosen"]["settings"]["feature_dim"] == 2
+    assert prior.findings is not None and prior.findings.chosen.settings["feature_dim"] == 2
     assert mp.load(prior.save(tmp_path / "prior")).method == prior.method
 
 
@@ -231,10 +232,10 @@ def test_learn_without_time_returns_a_prior_that_says_so(hill_tasks, hill_runs, 
     monkeypatch.setitem(_budget.BUDGETS, "fast", TINY)
     prior = mp.learn(hill_tasks, budget=1e-3)
     findings = check(prior, *hill_runs[4])
-    assert findings["budget"] == "0.001 seconds" and "held_out" not in findings
+    assert findings.budget == "0.001 seconds" and findings.held_out is None
     # The user did not interrupt it: the command ends with success.
-    assert findings["interrupted"] is False
-    assert findings["verdict"].startswith("The budget was too short: this prior was not judged")
+    assert findings.interrupted is False
+    assert findings.verdict.startswith("The budget was too short: this prior was not judged")
 
 
 # Other shapes, each of which is compiled anew.
@@ -259,9 +260,9 @@ def test_learn_takes_many_tasks_long_runs_and_single_points(lengths):
     prior = mp.learn(mp.Tasks.from_runs(runs, space=space), budget="tiny")
     findings = check(prior, *runs[0])
     assert prior.trained_on["observations"] == sum(lengths)
-    assert len(findings["tasks"]) == min(len(lengths), 24)
+    assert len(findings.tasks) == min(len(lengths), 24)
     if len(lengths) == 2:  # enough, and the reader is warned
-        assert findings["notes"][0].startswith("There are only 2 past runs")
+        assert findings.notes[0].startswith("There are only 2 past runs")
 
 
 @pytest.mark.parametrize("together", [True, False])
@@ -287,8 +288,8 @@ def test_learn_uses_several_seeds_together_if_that_scores_better(
     findings = check(prior, *hill_runs[4])
     base = prior.method.base  # pyright: ignore[reportAttributeAccessIssue]
     assert isinstance(base, Ensemble if together else FPacohMap)
-    assert findings["chosen"]["members"] == (2 if together else 1)
-    steps = findings["chosen"]["steps"]
+    assert findings.chosen.members == (2 if together else 1)
+    steps = findings.chosen.steps
     assert prior.history["fit"].shape == ((2, steps) if together else (steps,))
     loaded = mp.load(prior.save(tmp_path / "prior"))
     assert loaded.method == prior.method

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from metaprior.report._html import element, escaped
 from metaprior.report._slices import _log_ticks
-from metaprior.words import counted, cut, cut_inside, fixed, number, power_of_ten, value
+from metaprior.words import counted, cut, fixed, number, power_of_ten, value
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,6 @@ from metaprior.words import counted, cut, cut_inside, fixed, number, power_of_te
         (counted(1200, "run"), "1,200 runs"),
         (power_of_ten(-3), "10⁻³"),
         (cut("a\nb " * 9, 8), "a b a b…"),
-        (cut_inside("abcdefghij", 7), "abc…hij"),
     ],
 )
 def test_by_hand(shown, expected):
@@ -48,7 +47,7 @@ def test_three_digits_are_kept(x):
 
 @given(st.text(max_size=50), st.integers(4, 20))
 def test_cut_text_fits(text, limit):
-    assert len(cut(text, limit)) <= limit and len(cut_inside(text, limit)) <= limit
+    assert len(cut(text, limit)) <= limit
 
 
 @given(st.text())

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
@@ -13,6 +13,9 @@ from jaxtyping import Float
 from metaprior.data import Points, Space, direction_sign, run_of
 from metaprior.gp import float64, require_finite
 from metaprior.methods import AbstractMethod, AbstractPosterior, AbstractSurrogate
+
+if TYPE_CHECKING:
+    from metaprior.learning import Findings
 
 # Predictions are made in blocks of this size, so that few shapes are compiled.
 BLOCK = 256
@@ -28,7 +31,7 @@ class Prior:
     - `history`: terms of the training objective, one value per step; for an ensemble, one row per
       member.
     - `trained_on`: what it was learned from, for the model card.
-    - `findings`: what was measured on held-out runs, as plain JSON; empty if nothing was.
+    - `findings`: what was measured on held-out runs; `None` if nothing was.
     """
 
     space: Space
@@ -37,7 +40,7 @@ class Prior:
     surrogate: AbstractSurrogate
     history: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
     trained_on: dict[str, Any] = field(default_factory=dict)
-    findings: dict[str, Any] = field(default_factory=dict, repr=False)
+    findings: "Findings | None" = field(default=None, repr=False)
 
     @float64
     def condition(self, points: Points, values) -> "Posterior":

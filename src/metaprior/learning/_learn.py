@@ -11,7 +11,7 @@ from metaprior.data import Tasks
 from metaprior.gp import float64
 from metaprior.learning._budget import Budget, budget_named
 from metaprior.learning._candidates import default_lanes, lanes_of, require_candidates
-from metaprior.learning._findings import findings_of
+from metaprior.learning._measure import findings_of
 from metaprior.learning._progress import LearnProgress, OnLearnProgress, Watch, listening
 from metaprior.learning._select import Selection, select
 from metaprior.meta import Progress, entry

@@ -16,7 +16,7 @@ from metaprior.methods import AbstractSurrogate
 def held_out_log_likelihood(
     surrogate: AbstractSurrogate, tasks: Tasks, *, spread: float
 ) -> Float[np.ndarray, " n"]:
-    """The log-likelihood of each run, comparable with that of held-out runs in the findings.
+    """The log-likelihood of each run, as `findings.tasks` has it for held-out ones.
 
     A guarded surrogate is examined without its guard, as for the findings.
 

@@ -7,6 +7,5 @@ from metaprior.words._numbers import power_of_ten as power_of_ten
 from metaprior.words._numbers import value as value
 from metaprior.words._texts import counted as counted
 from metaprior.words._texts import cut as cut
-from metaprior.words._texts import cut_inside as cut_inside
 from metaprior.words._texts import listed as listed
 from metaprior.words._texts import shortened as shortened

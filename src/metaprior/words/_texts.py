@@ -17,13 +17,6 @@ def cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1].rstrip() + ELLIPSIS
 
 
-def cut_inside(text: str, limit: int) -> str:
-    """`text` on one line of at most `limit` characters, its beginning and its end among them."""
-    text = " ".join(text.split())
-    half = (limit - 1) // 2
-    return text if len(text) <= limit else text[:half] + ELLIPSIS + text[-half:]
-
-
 def shortened(value: Any, limit: int = 60) -> str:
     """`repr(value)` on one line of at most `limit` characters, for errors."""
     text = " ".join(repr(value).split())
