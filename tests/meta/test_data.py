@@ -8,7 +8,7 @@ import pytest
 from sklearn.preprocessing import StandardScaler
 
 from metaprior.data import Real, Space, Tasks, fit_standardiser
-from metaprior.meta import MetaData, meta_data
+from metaprior.meta import HeldOut, MetaData, meta_data, nothing_held_out
 
 SPACE = Space(a=Real(0, 1), b=Real(0, 1))
 
@@ -62,7 +62,16 @@ def test_a_batch_of_all_tasks_has_each_of_them_once():
     data = make_data(make_tasks(3, 1, 6))
     draw = eqx.filter_jit(data.draw)
     for seed in range(20):
-        batch = draw(jax.random.uniform(jax.random.key(seed), (3,)))
+        batch = draw(jax.random.uniform(jax.random.key(seed), (3,)), nothing_held_out())
         got = np.sort(np.asarray(batch.y), axis=0)
         np.testing.assert_array_equal(got, np.sort(np.asarray(data.y)[:3], axis=0))
         assert jnp.sum(batch.mask) == 10
+
+
+def test_meta_data_counts_and_measures_the_tasks_that_are_not_held_out():
+    data = make_data(make_tasks(3, 1, 6, 2))
+    held_out = HeldOut(jnp.asarray(1), jnp.asarray(2))
+    assert int(data.num_seen(held_out)) == 2
+    assert np.asarray(data.lengths_seen(held_out))[:4].tolist() == [3, 0, 0, 2]
+    assert np.asarray(data.lengths_seen(held_out))[4:].sum() == 0
+    assert np.asarray(data.lengths_seen(nothing_held_out()))[:4].tolist() == [3, 1, 6, 2]
