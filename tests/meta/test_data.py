@@ -46,7 +46,7 @@ def test_the_number_of_tasks_is_padded(num_tasks, rows):
 def test_batches_are_whole_tasks_and_never_padding():
     data = make_data(make_tasks(3, 1, 6, 2, 5))
     draws = jax.random.uniform(jax.random.key(0), (200, 3))
-    batches = jax.jit(jax.vmap(data.draw))(draws)
+    batches = jax.jit(jax.vmap(lambda d: data.draw(d, nothing_held_out())))(draws)
     rows = {y.tobytes(): i for i, y in enumerate(np.asarray(data.y)[:5])}
     seen = set()
     for x, y, mask in zip(*(np.asarray(a) for a in jax.tree.leaves(batches)), strict=True):
