@@ -267,7 +267,7 @@ NESTED_DAMAGES = {
     "base is nothing": (nested(lambda b: None), "base of Guarded is None, which is not a method"),
     "base has no name": (nested(lambda b: {"members": 2}), "which is not a method"),
     "base is a process": (nested(lambda b: {"process": "GP"}), "which is not a method"),
-    "unknown base": (nested(lambda b: b | {"name": "Oracle"}), "unknown method 'Oracle'"),
+    "unknown base": (nested(lambda b: b | {"name": "Oracle"}), "there is no method called 'Oracle'"),
     "not by gradients": (nested(lambda b: b | {"base": {"name": "FixedGP"}}), "FixedGP"),
     "a guard inside": (nested(lambda b: {"name": "Guarded"}), "Guarded"),
     "members are text": (nested(lambda b: b | {"members": "2"}), "members of Ensemble is '2'"),
