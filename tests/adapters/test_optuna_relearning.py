@@ -3,7 +3,6 @@
 import io
 import pickle
 import sys
-from dataclasses import replace
 from types import SimpleNamespace
 
 import optuna
@@ -11,7 +10,6 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.storages import InMemoryStorage
 
-import metaprior as mp
 from metaprior.adapters.optuna import MetaPriorSampler
 from metaprior.adapters.optuna._background import main
 from metaprior.adapters.optuna._relearning import MEMBER, Settings, relearn, unlearned
@@ -19,6 +17,7 @@ from metaprior.adapters.optuna._shelf import FolderShelf
 from metaprior.learning import Findings
 from metaprior.lifelong import untrained_prior
 from tests.adapters.lifelong_workers import NAME, SPACE
+from tests.quick_learn import quick_learn
 
 NUMBER, CHOICE = FloatDistribution(-1.0, 1.0), CategoricalDistribution(["a", "b"])
 NUMBERS, CHOICES = ((0.1, NUMBER), (0.7, NUMBER)), (("a", CHOICE), ("b", CHOICE))
@@ -101,8 +100,7 @@ def test_what_was_not_learned_to_the_end_is_no_version(
     settings, storage, monkeypatch, interrupted, error
 ):
     def learn(tasks, **options):
-        prior = mp.learn(tasks, method=mp.methods.FixedGP())
-        return replace(prior, findings=Findings("", interrupted=interrupted))
+        return quick_learn(tasks, Findings("", interrupted=interrupted))
 
     monkeypatch.setattr("metaprior.lifelong._versions.learn", learn)
     past_study(storage, "a", x=NUMBERS)

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,6 +16,7 @@ import metaprior as mp
 from metaprior.cli._app import app
 from metaprior.cli._learn_progress import LearnBar
 from metaprior.learning import Findings, HeldOutScores, PastTask, PredictionScores, Replay
+from tests.quick_learn import quick_learn
 
 FINDINGS = Findings(
     verdict="This prior is calibrated and saves about 7 evaluations.",
@@ -62,8 +62,7 @@ def learned(monkeypatch):
             options["on_progress"](
                 SimpleNamespace(stage=stage, fraction=fraction, trying="32 settings", best=1.25)
             )
-        prior = mp.learn(tasks, method=mp.methods.FixedGP())
-        return replace(prior, findings=calls.findings)
+        return quick_learn(tasks, calls.findings)
 
     monkeypatch.setattr("metaprior.cli._learn.learn", learn)
     return calls

@@ -4,7 +4,6 @@ import json
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,6 +17,7 @@ import metaprior as mp
 from metaprior.adapters.optuna import StudyUse
 from metaprior.cli._app import app
 from metaprior.cli._studies_table import studies_table
+from tests.quick_learn import quick_learn
 
 DISTRIBUTIONS: dict[str, BaseDistribution] = {
     "x": FloatDistribution(-1.0, 1.0),
@@ -42,8 +42,7 @@ def learned(monkeypatch):
 
     def learn(tasks, **options):
         calls.tasks = tasks
-        prior = mp.learn(tasks, method=mp.methods.FixedGP())
-        return replace(prior, findings=None)
+        return quick_learn(tasks, None)
 
     monkeypatch.setattr("metaprior.cli._learn.learn", learn)
     return calls

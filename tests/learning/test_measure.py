@@ -24,7 +24,6 @@ from metaprior.learning import (
 )
 from metaprior.learning._exam import exam_of, examine, folds_of
 from metaprior.learning._measure import _examples, _notes, _past_tasks, _scores, _verdict
-from metaprior.learning._race import Standing
 from metaprior.methods import FPacohMap
 from tests.learning.answers import LastSeen, QuickPlainGP, answers_of, tasks_of
 
@@ -102,12 +101,11 @@ def made_up(tasks: Tasks, order: list[int] | None = None, **changes: Any) -> Sel
     folds = folds_of(len(tasks), 2)
     exam = exam_of(shuffled, folds)
     answers = examine(LastSeen(jnp.zeros(2)), exam, np.arange(2), np.ones(2, bool))
-    method = FPacohMap(kappa=0.2, offset=1.0, num_steps=5)
-    standings = [Standing(m, s, np.zeros(3)) for m in (method, FPacohMap()) for s in (5, 10)]
+    method = FPacohMap(kappa=0.2, offset=True, num_steps=5)
     # One member for each of the two folds.
     judged = LastSeen(jnp.zeros((2, 1)))
     whole = Selection(
-        method, 1, LastSeen(jnp.zeros(1)), judged, exam, answers, order_of, standings, False
+        method, 1, LastSeen(jnp.zeros(1)), {}, judged, exam, answers, order_of, 2, False
     )
     return whole._replace(**changes)
 
@@ -231,7 +229,7 @@ def test_notes_warn_of_few_runs_and_name_the_random_effects():
     many = tasks_of(*RUNS)
     plain = made_up(many, method=FPacohMap())
     assert _notes(many, plain) == ()
-    both = made_up(many, method=FPacohMap(offset=1.0, amplitude=1.0))
+    both = made_up(many, method=FPacohMap(offset=True, amplitude=1.0))
     assert "differ in level and amplitude" in _notes(many, both)[0]
 
 

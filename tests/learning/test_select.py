@@ -329,7 +329,7 @@ def test_learn_takes_candidates_of_other_methods(hill_tasks, hill_runs, tmp_path
     findings = check(prior, *hill_runs[4])
     base = prior.method.base  # pyright: ignore[reportAttributeAccessIssue]
     assert replace(base, num_steps=candidates[0].num_steps) in candidates
-    assert findings["tried"] == len(candidates) and base.num_steps in TINY.checkpoints
+    assert findings.tried == len(candidates) and base.num_steps in TINY.checkpoints
     assert prior.history["fit"].shape == (base.num_steps,)
     loaded = mp.load(prior.save(tmp_path / "prior"))
     np.testing.assert_array_equal(

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -108,7 +109,7 @@ def test_register_refuses_a_name_that_is_taken_and_what_is_no_method():
     other = type("Waves", (FixedGP,), {"__module__": "elsewhere"})
     with pytest.raises(ValueError, match="already a method called 'Waves'; rename the class"):
         register(other)
-    plain = getattr(register, "__wrapped__", register)  # without the runtime checks of the tests
+    plain: Any = getattr(register, "__wrapped__", register)  # without the tests' runtime checks
     for wrong in (Waves(), int, "Waves"):
         with pytest.raises(TypeError, match="`register` received .*; give a class"):
             plain(wrong)
@@ -140,7 +141,7 @@ def test_learn_races_a_third_party_method_which_wins_on_its_own_family(
     assert isinstance(prior.method, Guarded)
     chosen = prior.method.base
     assert isinstance(chosen, Waves) and chosen.period == mine.period
-    assert chosen.num_steps in (20, 60) and prior.findings["tried"] == 4
+    assert chosen.num_steps in (20, 60) and prior.findings.tried == 4
     assert prior.history["fit"].shape == (chosen.num_steps,)
     # Two lanes, of two configurations each.
     assert [each.trying for each in told[:4]] == [

@@ -15,10 +15,10 @@ from metaprior.methods import AbstractGradientMethod, GPSurrogate, register
 @register
 @dataclass(frozen=True)
 class Waves(AbstractGradientMethod):
-    period: float = 1.0
-    learning_rate: float = 0.05
-    learning_rate_decay: float = 1.0
-    weight_decay: float = 0.0
+    period: float = traced(1.0)
+    learning_rate: float = traced(0.05)
+    learning_rate_decay: float = traced(1.0)
+    weight_decay: float = traced(0.0)
     num_steps: int = 100
     batch_size: int = 4
 

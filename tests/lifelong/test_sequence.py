@@ -15,6 +15,7 @@ from metaprior.cli._app import app
 from metaprior.learning import Findings, PastTask, held_out_log_likelihood
 from metaprior.lifelong import PriorSequence, Version, untrained_prior
 from metaprior.lifelong._versions import learn_version
+from tests.quick_learn import findings_with, quick_learn
 
 SPACE = mp.Space(x=mp.Real(-1.0, 1.0), z=mp.Real(0.0, 10.0))
 SPACE_FILE = """[x]
@@ -47,13 +48,10 @@ def learned(monkeypatch):
         if calls.error is not None:
             raise calls.error
         calls.during()
-        prior = mp.learn(tasks, method=mp.methods.FixedGP())
         if calls.unfinished is not None:
-            return replace(prior, findings=calls.unfinished)
+            return quick_learn(tasks, calls.unfinished)
         calls.tasks.append(tasks)
-        score = calls.scores.pop(0)
-        rows = tuple(PastTask(i, log_likelihood=score) for i in range(len(tasks)))
-        return replace(prior, findings=Findings("", tasks=rows))
+        return quick_learn(tasks, findings_with(tasks, calls.scores.pop(0)))
 
     monkeypatch.setattr("metaprior.lifelong._versions.learn", learn)
     # Runs that the old version has not seen are examined elsewhere; here they score 0.

@@ -1,5 +1,7 @@
 """Tasks held out from a training, for the objective of every gradient-trained method."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -24,7 +26,12 @@ from metaprior.methods import (
 
 SPACE = Space(a=Real(0, 1), b=Real(0, 1))
 LENGTHS = (1, 3, 6, 2, 5, 4, 6)
-SMALL = {"batch_size": 2, "feature_dim": 2, "num_measurements": 6, "measurements_from_task": 1}
+SMALL: dict[str, Any] = {
+    "batch_size": 2,
+    "feature_dim": 2,
+    "num_measurements": 6,
+    "measurements_from_task": 1,
+}
 METHODS = [
     FPacohMap(**SMALL),
     FPacohVI(**SMALL, num_priors=4, num_functions=2),
