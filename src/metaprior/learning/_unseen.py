@@ -1,4 +1,4 @@
-"""How well a surrogate foresees runs that it has not learned from, by the exam of `learn`."""
+"""How well a surrogate predicts runs that it has not learned from, by the exam of `learn`."""
 
 import equinox as eqx
 import jax

@@ -57,7 +57,7 @@ class Progress(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """A trained model and the history of the objective's terms, one value a step."""
+    """A trained model and the history of the objective's terms, one value per step."""
 
     model: PyTree
     history: dict[str, Float[np.ndarray, "*batch steps"]]
