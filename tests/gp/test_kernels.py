@@ -195,7 +195,7 @@ def test_kernels_compose_with_learned_features():
 
 def test_a_kernel_does_not_add_to_a_number():
     with pytest.raises(TypeError, match="unsupported operand"):
-        SquaredExponential() + 1.0  # pyright: ignore[reportOperatorIssue]
+        _ = SquaredExponential() + 1.0  # pyright: ignore[reportOperatorIssue]
 
 
 COMPOSED = Constant(0.3) * Matern(-0.2, 0.1) + Linear(-1.0) * RationalQuadratic(0.1, 0.0, 0.4)

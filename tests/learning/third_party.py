@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from metaprior.gp import ConstantMean, GaussianProcess, Periodic, Spread
 from metaprior.meta import LikelihoodObjective, log_likelihoods
-from metaprior.methods import AbstractGradientMethod, GPSurrogate, register
+from metaprior.methods import AbstractGradientMethod, GPSurrogate, register, traced
 
 
 @register

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,12 +14,20 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.gaussian_process.kernels import Matern as SklearnMatern
 
 import metaprior as mp
-from metaprior.gp import Constant, Linear, Matern, SquaredExponential
+from metaprior.gp import (
+    Constant,
+    EffectsProcess,
+    FeatureKernel,
+    Linear,
+    Matern,
+    SquaredExponential,
+)
 from metaprior.methods import (
     FittedGP,
     FixedGP,
     FPacohMap,
     FPacohVI,
+    GPSurrogate,
     LearnedGP,
     PacohMap,
     meta_train_many,
@@ -61,6 +70,8 @@ def test_a_method_with_a_base_kernel_is_trained_saved_and_loaded(method, tasks, 
 def test_training_moves_every_number_of_the_base_kernel(tasks):
     with jax.enable_x64(True):
         surrogate = FPacohMap(num_steps=10, kernel=KERNEL).meta_train(tasks, key=jr.key(0))
+    assert isinstance(surrogate, GPSurrogate) and isinstance(surrogate.process, EffectsProcess)
+    assert isinstance(surrogate.process.plain.kernel, FeatureKernel)
     base = surrogate.process.plain.kernel.base
     assert type(base) is type(KERNEL)
     start = np.array(jax.tree.leaves(KERNEL))
@@ -91,6 +102,7 @@ def test_a_unit_squared_exponential_is_the_default_kernel(method, tasks):
 def test_configurations_with_different_switches_are_trained_at_once(tasks):
     methods = [FPacohMap(num_steps=5, offset=on, kernel=KERNEL) for on in (True, False)]
     together = meta_train_many(methods, tasks, keys=jr.split(jr.key(0), 2))
+    assert isinstance(together, GPSurrogate) and isinstance(together.process, EffectsProcess)
     np.testing.assert_array_equal(together.process.has_offset, [True, False])
     assert together.process.has_offset.dtype == bool
 
@@ -148,11 +160,12 @@ def test_posterior_covariance_is_sklearns(tasks):
     points = tasks.space.decode(tasks.x[3, :3])
     new = tasks.space.decode(tasks.x[4, :4])
     prior = mp.learn(tasks, method=method, seed=0)
+    assert isinstance(prior.surrogate, GPSurrogate)
     units = jax.tree.map(np.asarray, prior.surrogate.standardiser)
     x, z = ((tasks.space.encode(p) - units.x_mean) / units.x_std for p in (points, new))
     length = 0.3 * np.sqrt(tasks.space.num_columns)
     kernel = ConstantKernel(1.7, "fixed") * RBF(length, "fixed")
-    oracle = GaussianProcessRegressor(kernel, alpha=1e-2 + 1e-8, optimizer=None)
+    oracle: Any = GaussianProcessRegressor(kernel, alpha=1e-2 + 1e-8, **{"optimizer": None})
     oracle.fit(x, np.zeros(3))
     _, expected = oracle.predict(z, return_cov=True)
     found = prior.condition(points, tasks.y[3, :3]).covariance(new)

@@ -127,7 +127,7 @@ def oriented_values(values, count: int, direction: str) -> Float[np.ndarray, " m
     """Observed values as a checked array in which larger is better."""
     y = np.asarray(values, float).reshape(-1)
     if len(y) != count:
-        raise ValueError(f"Got {count} points but {len(y)} values; give one value a point.")
+        raise ValueError(f"Got {count} points but {len(y)} values; give one value per point.")
     bad = np.flatnonzero(~np.isfinite(y))
     if len(bad):
         raise ValueError(

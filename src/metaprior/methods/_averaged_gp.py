@@ -1,4 +1,4 @@
-r"""A Gaussian process without a past, averaged over its hyper-parameters by exact evidence.
+r"""A non-transfer Gaussian process, averaged over its hyper-parameters by exact evidence.
 
 What `FittedGP` fits to a run, this integrates out, so that it is neither surer nor less sure than a
 run of any length allows, from no points on:

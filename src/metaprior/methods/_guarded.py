@@ -1,7 +1,7 @@
-r"""The guard against negative transfer: a learned prior that is given up when the past misleads.
+r"""The guard against negative transfer: fall back to a non-transfer GP when the past misleads.
 
-As points of the new run arrive, the learned prior and a Gaussian process without a past are scored
-by how well each foresaw them (see `_evidence`). With $r_i$ the difference of their log densities
+As points of the new run arrive, the learned prior and a non-transfer Gaussian process are scored
+by how well each predicted them (see `_evidence`). With $r_i$ the difference of their log densities
 of point $i$, limited to $\pm b$, and $\nu_i$ the novelty of the point, the trust $p$ in the learned
 prior is
 
@@ -42,12 +42,12 @@ from metaprior.methods._mixture import (
 )
 
 # Differences below this fraction of the run's standard deviation say nothing about a prior: how
-# sharply it foresees points next to others is a matter of its noise, not of what it was taught.
+# sharply it predicts points next to others is a matter of its noise, not of what it learned.
 RESOLUTION = 0.01
 # However wrong a prediction was, it is not counted as more.
 MOST_NATS = 8.0
-# And a good one counts half: to know how wavy functions are is enough to foresee a bit more than
-# somebody without a past does, also for a prior that is wrong about where they are large.
+# And a good one counts half: to know how wavy functions are is enough to predict a bit better
+# than a non-transfer GP, even for a prior that is wrong about where they are large.
 PRAISE = 0.5
 
 
@@ -156,7 +156,7 @@ class GuardedSurrogate(AbstractSurrogate):
         return jax.nn.sigmoid(start + self.caution.temperature * self.evidence(run))
 
     def evidence(self, run: Run) -> Float[Array, ""]:
-        """How much better the learned prior foresaw the run than a GP without a past did."""
+        """How much better the learned prior predicted the run than a non-transfer GP did."""
         _, std = run_mean_and_std(run)
         resolution_variance = (RESOLUTION * std) ** 2
 
@@ -174,7 +174,7 @@ class GuardedSurrogate(AbstractSurrogate):
 
     @property
     def plain(self) -> AveragedGPSurrogate:
-        """The Gaussian process without a past."""
+        """The non-transfer Gaussian process."""
         return AveragedGPSurrogate(self.y_mean, self.y_std)
 
 
@@ -194,7 +194,7 @@ class TrustedSurrogate(AbstractSurrogate):
 
 
 class GuardedPosterior(AbstractPosterior):
-    """The learned posterior with probability `weight`, otherwise that of a GP without a past."""
+    """The learned posterior with probability `weight`, otherwise that of a non-transfer GP."""
 
     learned: AbstractPosterior
     plain: AbstractPosterior
