@@ -187,6 +187,8 @@ def test_results_tables_of_the_paper_and_of_configurations(tmp_path):
     assert "*0.123 ± 0.004*" in text and "0.3 ± 1.3" in text
     (tmp_path / "branin").mkdir()
     chosen = {
+        "format": "metaprior-configuration",
+        "format_version": 1,
         "environment": "branin",
         "method": "FixedGP",
         "settings": {"lengthscale": 0.25, "variance": 1.0},

@@ -82,7 +82,8 @@ def is_alive(pid):
 @contextmanager
 def program(*command, **options):
     """A process that does not outlive the test."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    places = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(places)}
     process = subprocess.Popen([sys.executable, *command], cwd=ROOT, env=environment, **options)
     try:
         yield process
