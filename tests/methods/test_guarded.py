@@ -175,7 +175,7 @@ def test_what_is_not_used_is_left_out():
     assert FRIENDLY.settled(CAUTION.all_above) is FRIENDLY.learned
     assert isinstance(FRIENDLY.settled(CAUTION.nothing_below - 1e-9), AveragedGPSurrogate)
     both = FRIENDLY.settled(0.4)
-    assert isinstance(both, TrustedSurrogate) and both.trust == 0.4
+    assert isinstance(both, TrustedSurrogate) and both.given_trust == 0.4
 
 
 def test_in_between_it_is_their_mixture():

@@ -9,7 +9,7 @@ from metaprior.data import Tasks
 from metaprior.gp import float64
 from metaprior.learning._exam import Fold, exam_of, examine
 from metaprior.learning._score import log_likelihood_by_run
-from metaprior.methods import AbstractSurrogate, GuardedSurrogate
+from metaprior.methods import AbstractSurrogate
 
 
 @float64
@@ -23,10 +23,10 @@ def held_out_log_likelihood(
     - `tasks`: runs that the surrogate has not seen.
     - `spread`: the unit of the values, a standard deviation of past ones.
     """
-    if isinstance(surrogate, GuardedSurrogate):
-        surrogate = surrogate.learned
     n = tasks.num_tasks
     exam = exam_of(tasks, [Fold(0, n, np.arange(n))])
-    alone = jax.tree.map(lambda leaf: leaf[None] if eqx.is_array(leaf) else leaf, surrogate)
+    alone = jax.tree.map(
+        lambda leaf: leaf[None] if eqx.is_array(leaf) else leaf, surrogate.unguarded
+    )
     answers = examine(alone, exam, np.array([0]), np.array([True]))
     return log_likelihood_by_run(answers, spread)[0]

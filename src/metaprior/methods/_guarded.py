@@ -14,7 +14,7 @@ exactly 1 or 0 where $p$ is above or below two thresholds: a prior that serves i
 learned, and one that misleads is not used at all.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import equinox as eqx
@@ -124,19 +124,29 @@ class GuardedSurrogate(AbstractSurrogate):
     def condition(self, run: Run) -> "GuardedPosterior":
         return self.at(self.trust(run)).condition(run)
 
+    @property
+    def judges(self) -> bool:
+        return True
+
+    @property
+    def unguarded(self) -> AbstractSurrogate:
+        return self.learned
+
+    def guarding(self, learned: AbstractSurrogate) -> "GuardedSurrogate":
+        return replace(self, learned=learned)
+
     def at(self, trust: Float[Array, ""]) -> "TrustedSurrogate":
         """The surrogate at a trust that no longer depends on the run it is conditioned on."""
         return TrustedSurrogate(self.learned, self.plain, trust, self.caution)
 
     def settled(self, trust: float) -> AbstractSurrogate:
-        """The same for a trust that is known: the learned surrogate itself, the one without a past
-        or both, so that nobody compiles what is not used."""
+        """The learned surrogate itself, the non-transfer one, or both, so that only what is used
+        is compiled."""
         if trust >= self.caution.all_above:
             return self.learned
         return self.plain if trust < self.caution.nothing_below else self.at(jnp.asarray(trust))
 
     def trust(self, run: Run) -> Float[Array, ""]:
-        """Trust in the learned prior after `run`, between 0 and 1."""
         start = jnp.log(self.caution.prior_trust) - jnp.log1p(-self.caution.prior_trust)
         return jax.nn.sigmoid(start + self.caution.temperature * self.evidence(run))
 
@@ -168,12 +178,13 @@ class TrustedSurrogate(AbstractSurrogate):
 
     learned: AbstractSurrogate
     plain: AveragedGPSurrogate
-    trust: Float[Array, ""]
+    given_trust: Float[Array, ""]
     caution: Caution = eqx.field(static=True)
 
     def condition(self, run: Run) -> "GuardedPosterior":
         above, below = self.caution.all_above, self.caution.nothing_below
-        weight = jnp.where(self.trust >= above, 1.0, jnp.where(self.trust < below, 0.0, self.trust))
+        trust = self.given_trust
+        weight = jnp.where(trust >= above, 1.0, jnp.where(trust < below, 0.0, trust))
         return GuardedPosterior(self.learned.condition(run), self.plain.condition(run), weight)
 
 

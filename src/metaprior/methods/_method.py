@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import equinox as eqx
+import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from metaprior.data import Run, Tasks
@@ -63,11 +64,37 @@ class AbstractPosterior(eqx.Module):
 
 
 class AbstractSurrogate(eqx.Module):
-    """What a method learned."""
+    """What a method learned.
+
+    A surrogate may judge itself by the run it is used on and fall back to another model. The
+    methods below `condition` are for those; the defaults are those of a surrogate that does not.
+    """
 
     @abc.abstractmethod
     def condition(self, run: Run) -> AbstractPosterior:
         """Belief about the task of `run`; with no points, the learned prior itself."""
+
+    @property
+    def judges(self) -> bool:
+        """Whether the trust in what was learned depends on the run."""
+        return False
+
+    def trust(self, run: Run) -> Float[Array, ""]:
+        """Trust in what was learned after `run`, between 0 and 1."""
+        return jnp.ones(())
+
+    def settled(self, trust: float) -> "AbstractSurrogate":
+        """The surrogate at a known trust, which the run it is conditioned on no longer changes."""
+        return self
+
+    @property
+    def unguarded(self) -> "AbstractSurrogate":
+        """What was learned, without a guard around it."""
+        return self
+
+    def guarding(self, learned: "AbstractSurrogate") -> "AbstractSurrogate":
+        """`learned` with the guard of this surrogate around it, if it has one."""
+        return learned
 
 
 @dataclass(frozen=True)
