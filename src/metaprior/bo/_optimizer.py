@@ -13,16 +13,14 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from metaprior.belief import Prior
 from metaprior.bo._acquisition import AbstractAcquisition, Held, RestlessConfidenceBound
-from metaprior.bo._maximise import Search, maximise_over
+from metaprior.bo._maximise import Search
 from metaprior.bo._policy import SurrogatePolicy
 from metaprior.data import Points, Run, direction_sign, run_of
 from metaprior.gp import float64, require_finite
-from metaprior.methods import AbstractSurrogate, GuardedSurrogate
+from metaprior.methods import AbstractSurrogate
 
 Point = dict[str, Any]
 
-# A finite set may be large: a path for Thompson sampling is drawn at this many of its points.
-NUM_ANCHORS = 512
 # Two points of the unit cube closer than this are the same query.
 SAME_POINT = 1e-9
 
@@ -154,9 +152,7 @@ class Optimizer:
         a guard (see `metaprior.methods.Guarded`).
         """
         surrogate = self.prior.surrogate
-        if not isinstance(surrogate, GuardedSurrogate):
-            return None
-        if self._trust is None:
+        if surrogate.judges and self._trust is None:
             self._trust = float(_trust(surrogate, self._run()))
         return self._trust
 
@@ -217,10 +213,11 @@ class Optimizer:
     def _policy_now(self) -> SurrogatePolicy:
         """The policy, at the trust that the observations alone give to a guarded prior: beliefs
         about pending and failed queries are no evidence."""
-        surrogate, trust = self.prior.surrogate, self.trust
-        if not isinstance(surrogate, GuardedSurrogate) or trust is None:
+        trust = self.trust
+        if trust is None:
             return self._policy
-        return dataclasses.replace(self._policy, surrogate=surrogate.settled(trust))
+        settled = self.prior.surrogate.settled(trust)
+        return dataclasses.replace(self._policy, surrogate=settled)
 
     def _instead_of(
         self, x, policy: SurrogatePolicy, held: Held | None, run: Run, key: PRNGKeyArray
@@ -312,7 +309,7 @@ def _key(seed: Int[Array, ""], index: Int[Array, ""]) -> PRNGKeyArray:
 
 
 @eqx.filter_jit
-def _trust(surrogate: GuardedSurrogate, run: Run) -> Float[Array, ""]:
+def _trust(surrogate: AbstractSurrogate, run: Run) -> Float[Array, ""]:
     return surrogate.trust(run)
 
 
@@ -334,10 +331,7 @@ def _choose(
     allowed: Bool[Array, " m"],
     key: PRNGKeyArray,
 ) -> Int[Array, ""]:
-    posterior = policy.surrogate.condition(run)
-    stride = -(-candidates.shape[0] // NUM_ANCHORS)
-    score = policy.acquisition.score(posterior, run, candidates[::stride], key=key)
-    return maximise_over(score, candidates, allowed)
+    return policy.best_of(candidates, allowed, run, key=key)
 
 
 @eqx.filter_jit
