@@ -13,6 +13,7 @@ from jaxtyping import Float
 from metaprior.data import Points, Space, direction_sign, run_of
 from metaprior.gp import float64, require_finite
 from metaprior.methods import AbstractMethod, AbstractPosterior, AbstractSurrogate
+from metaprior.words import Summary, counted, listed
 
 # Predictions are made in blocks of this size, so that few shapes are compiled.
 BLOCK = 256
@@ -25,7 +26,7 @@ class Prior:
     - `space`, `direction`: of the runs it was learned from, and of the runs it can be used on.
     - `method`: the configuration that learned it.
     - `surrogate`: what was learned, for compiled code.
-    - `history`: terms of the training objective, one value a step.
+    - `history`: terms of the training objective, one value per step.
     - `trained_on`: what it was learned from, for the model card.
     - `findings`: what was measured on held-out runs, as plain JSON; empty if nothing was.
     """
@@ -43,7 +44,13 @@ class Prior:
         """The posterior after observing `values` at `points`; empty lists give the prior itself."""
         x = self.space.encode(points)
         y = oriented_values(values, len(x), self.direction)
-        return Posterior(self, _condition(self.surrogate, run_of(x, y)))
+        return Posterior(self, _condition(self.surrogate, run_of(x, y)), len(y))
+
+    def __repr__(self) -> str:
+        return self._summary().as_text()
+
+    def _repr_html_(self) -> str:
+        return self._summary().as_html()
 
     def save(self, folder: str | Path) -> Path:
         """Write the prior to a folder: arrays, description, and a model card to read."""
@@ -51,13 +58,36 @@ class Prior:
 
         return save_prior(self, folder)
 
+    def _summary(self) -> Summary:
+        named = zip(self.space.names, self.space.dimensions, strict=True)
+        trained_on = ", ".join(f"{name} {value}" for name, value in self.trained_on.items())
+        return Summary(
+            f"Prior to {self.direction}",
+            [
+                ("space", listed([f"{name}={dimension}" for name, dimension in named], 4)),
+                ("method", repr(self.method)),
+                ("trained on", trained_on or "no record"),
+                ("held-out findings", "yes" if self.findings else "none"),
+            ],
+        )
+
 
 @dataclass(frozen=True)
 class Posterior:
-    """A prior conditioned on a run; everything in the user's units and sign."""
+    """A prior conditioned on a run; everything in the user's units and sign.
+
+    - `num_observed`: how many observations the run has.
+    """
 
     prior: Prior
     posterior: AbstractPosterior = field(repr=False)
+    num_observed: int = 0
+
+    def __repr__(self) -> str:
+        return self._summary().as_text()
+
+    def _repr_html_(self) -> str:
+        return self._summary().as_html()
 
     @float64
     def predict(
@@ -91,6 +121,13 @@ class Posterior:
         samples = _sample(self.posterior, jnp.asarray(x), num, jax.random.key(seed))
         return self._sign * np.asarray(samples)
 
+    def _summary(self) -> Summary:
+        names = listed(list(self.prior.space.names), 8)
+        return Summary(
+            f"Posterior after {counted(self.num_observed, 'observation')}",
+            [("space", names), ("method", repr(self.prior.method))],
+        )
+
     @property
     def _sign(self) -> float:
         return direction_sign(self.prior.direction)
@@ -115,7 +152,7 @@ def oriented_values(values, count: int, direction: str) -> Float[np.ndarray, " m
     """Observed values as a checked array in which larger is better."""
     y = np.asarray(values, float).reshape(-1)
     if len(y) != count:
-        raise ValueError(f"Got {count} points but {len(y)} values; give one value a point.")
+        raise ValueError(f"Got {count} points but {len(y)} values; give one value per point.")
     bad = np.flatnonzero(~np.isfinite(y))
     if len(bad):
         raise ValueError(

@@ -18,6 +18,8 @@ from metaprior.bo._policy import SurrogatePolicy
 from metaprior.data import Points, Run, direction_sign, run_of
 from metaprior.gp import float64, require_finite
 from metaprior.methods import AbstractSurrogate
+from metaprior.words import Summary
+from metaprior.words import value as shown
 
 Point = dict[str, Any]
 
@@ -165,6 +167,26 @@ class Optimizer:
     def pending(self) -> list[Point]:
         """Queries asked for and not yet told."""
         return [self._point(x) for x in self._pending]
+
+    def __repr__(self) -> str:
+        return self._summary().as_text()
+
+    def _repr_html_(self) -> str:
+        return self._summary().as_html()
+
+    def _summary(self) -> Summary:
+        best, count = self.best, self._candidates
+        told = f"{len(self._y)} observed, {len(self._failed)} failed, {len(self._pending)} pending"
+        point = "" if best is None else ", ".join(f"{k}={shown(v)}" for k, v in best.x.items())
+        return Summary(
+            f"Optimizer to {self.prior.direction}",
+            [
+                ("best", "nothing observed" if best is None else f"{best.value:g} at {point}"),
+                ("queries", told),
+                ("candidates", "whole space" if count is None else f"{len(count):,} given points"),
+                ("method", repr(self.prior.method)),
+            ],
+        )
 
     def _point(self, x: Float[np.ndarray, " d"]) -> Point:
         """A query in the user's units; a candidate exactly as it was given, to look it up by."""
