@@ -74,10 +74,10 @@ def test_py_typed_holds_for_a_users_script(mode, tmp_path):
 
 
 def test_reprs_of_prior_posterior_optimizer_and_tasks_are_short(hill_prior, hill_space, hill_runs):
-    points, values = hill_runs[0]
+    points, values = max(hill_runs, key=lambda run: len(run[1]))
     posterior = hill_prior.condition(points, values)
     optimizer = mp.Optimizer(hill_prior)
-    optimizer.tell(points[0], 1.5)
+    optimizer.tell(hill_space.as_dicts(points)[0], 1.5)
     tasks = mp.Tasks.from_runs(hill_runs, space=hill_space)
     for thing in (hill_prior, posterior, optimizer, tasks, hill_space):
         lines = repr(thing).splitlines()

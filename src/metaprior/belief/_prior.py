@@ -1,5 +1,6 @@
 """What people hold in their hands: a learned prior, and its posterior, in their own units."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ class Prior:
     findings: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @float64
-    def condition(self, points: Points, values) -> "Posterior":
+    def condition(self, points: Points, values: Iterable[Any]) -> "Posterior":
         """The posterior after observing `values` at `points`; empty lists give the prior itself."""
         x = self.space.encode(points)
         y = oriented_values(values, len(x), self.direction)
@@ -104,12 +105,12 @@ class Posterior:
         return mean, np.sqrt(variance)
 
     @float64
-    def log_density(self, points: Points, values) -> Float[np.ndarray, " m"]:
+    def log_density(self, points: Points, values: Iterable[Any]) -> Float[np.ndarray, " m"]:
         """Log density of observing each value at its point."""
         return self._at(_log_density, points, values)
 
     @float64
-    def cdf(self, points: Points, values) -> Float[np.ndarray, " m"]:
+    def cdf(self, points: Points, values: Iterable[Any]) -> Float[np.ndarray, " m"]:
         """Probability of observing at most each value at its point."""
         below = self._at(_cdf, points, values)
         return below if self._sign > 0 else 1.0 - below
@@ -148,7 +149,7 @@ class Posterior:
         return jax.tree.map(lambda *parts: np.concatenate(parts), *blocks)
 
 
-def oriented_values(values, count: int, direction: str) -> Float[np.ndarray, " m"]:
+def oriented_values(values: Iterable[Any], count: int, direction: str) -> Float[np.ndarray, " m"]:
     """Observed values as a checked array in which larger is better."""
     y = np.asarray(values, float).reshape(-1)
     if len(y) != count:
