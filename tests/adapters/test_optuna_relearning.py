@@ -13,7 +13,7 @@ from optuna.storages import InMemoryStorage
 from metaprior.adapters.optuna import MetaPriorSampler
 from metaprior.adapters.optuna._background import main
 from metaprior.adapters.optuna._relearning import MEMBER, Settings, relearn, unlearned
-from metaprior.adapters.optuna._shelf import FolderShelf
+from metaprior.adapters.optuna._version_store import FolderVersionStore
 from metaprior.learning import Findings
 from metaprior.lifelong import untrained_prior
 from tests.adapters.lifelong_workers import NAME, SPACE
@@ -35,7 +35,7 @@ def storage():
 
 @pytest.fixture
 def settings(storage, tmp_path):
-    return Settings(storage, NAME, FolderShelf(tmp_path, NAME), None, "fast", 0, 60.0)
+    return Settings(storage, NAME, FolderVersionStore(tmp_path, NAME), None, "fast", 0, 60.0)
 
 
 def past_study(storage, name, **values):

@@ -15,7 +15,7 @@ from optuna.trial import TrialState
 
 import metaprior as mp
 from metaprior.adapters.optuna import MetaPriorSampler
-from metaprior.adapters.optuna._window import study_window
+from metaprior.adapters.optuna._study_window import study_window
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
@@ -352,7 +352,7 @@ class TestTrialsUnderWay:
         failed = []
         for study.sampler in samplers:
             study.ask({"x": X, "z": Z})
-            failed.append(study.sampler._follower(study)._optimizer._failed)
+            failed.append(study.sampler._proposer(study)._optimizer._failed)
         assert [len(each) for each in failed] == [1, 0]
         assert failed[0][0, 0] == pytest.approx((x + 1.0) / 2.0)
 

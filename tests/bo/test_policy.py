@@ -14,7 +14,7 @@ from metaprior.bo import (
     SurrogatePolicy,
     ThompsonSampling,
     UpperConfidenceBound,
-    _policy,
+    _maximise,
 )
 from metaprior.data import Categorical, Choices, Integer, Real, Space, empty_run, run_of
 from metaprior.methods import FixedGP
@@ -96,7 +96,7 @@ def best_of(points, score):
 @pytest.mark.parametrize("block", [4096, 5])
 def test_surrogate_policy_chooses_the_best_row_left(block, monkeypatch):
     """Also when the choices are scored in three blocks, the last of them filled up."""
-    monkeypatch.setattr(_policy, "_BLOCK", block)
+    monkeypatch.setattr(_maximise, "BLOCK", block)
 
     @jax.jit
     def both(run, key):

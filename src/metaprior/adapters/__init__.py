@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from metaprior.adapters._study_use import StudyUse as StudyUse
+from metaprior.adapters._host import StudyUse as StudyUse
 
 if TYPE_CHECKING:
     from metaprior.adapters import optuna as optuna

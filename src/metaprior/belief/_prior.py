@@ -1,5 +1,6 @@
 """What people hold in their hands: a learned prior, and its posterior, in their own units."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from jaxtyping import Float
 from metaprior.data import Points, Space, direction_sign, run_of
 from metaprior.gp import float64, require_finite
 from metaprior.methods import AbstractMethod, AbstractPosterior, AbstractSurrogate
+from metaprior.words import Summary, counted, listed
 
 if TYPE_CHECKING:
     from metaprior.learning import Findings
@@ -43,11 +45,17 @@ class Prior:
     findings: "Findings | None" = field(default=None, repr=False)
 
     @float64
-    def condition(self, points: Points, values) -> "Posterior":
+    def condition(self, points: Points, values: Iterable[Any]) -> "Posterior":
         """The posterior after observing `values` at `points`; empty lists give the prior itself."""
         x = self.space.encode(points)
         y = oriented_values(values, len(x), self.direction)
-        return Posterior(self, _condition(self.surrogate, run_of(x, y)))
+        return Posterior(self, _condition(self.surrogate, run_of(x, y)), len(y))
+
+    def __repr__(self) -> str:
+        return self._summary().as_text()
+
+    def _repr_html_(self) -> str:
+        return self._summary().as_html()
 
     def save(self, folder: str | Path) -> Path:
         """Write the prior to a folder: arrays, description, and a model card to read."""
@@ -55,13 +63,36 @@ class Prior:
 
         return save_prior(self, folder)
 
+    def _summary(self) -> Summary:
+        named = zip(self.space.names, self.space.dimensions, strict=True)
+        trained_on = ", ".join(f"{name} {value}" for name, value in self.trained_on.items())
+        return Summary(
+            f"Prior to {self.direction}",
+            [
+                ("space", listed([f"{name}={dimension}" for name, dimension in named], 4)),
+                ("method", repr(self.method)),
+                ("trained on", trained_on or "no record"),
+                ("held-out findings", "yes" if self.findings else "none"),
+            ],
+        )
+
 
 @dataclass(frozen=True)
 class Posterior:
-    """A prior conditioned on a run; everything in the user's units and sign."""
+    """A prior conditioned on a run; everything in the user's units and sign.
+
+    - `num_observed`: how many observations the run has.
+    """
 
     prior: Prior
     posterior: AbstractPosterior = field(repr=False)
+    num_observed: int = 0
+
+    def __repr__(self) -> str:
+        return self._summary().as_text()
+
+    def _repr_html_(self) -> str:
+        return self._summary().as_html()
 
     @float64
     def predict(
@@ -78,12 +109,12 @@ class Posterior:
         return mean, np.sqrt(variance)
 
     @float64
-    def log_density(self, points: Points, values) -> Float[np.ndarray, " m"]:
+    def log_density(self, points: Points, values: Iterable[Any]) -> Float[np.ndarray, " m"]:
         """Log density of observing each value at its point."""
         return self._at(_log_density, points, values)
 
     @float64
-    def cdf(self, points: Points, values) -> Float[np.ndarray, " m"]:
+    def cdf(self, points: Points, values: Iterable[Any]) -> Float[np.ndarray, " m"]:
         """Probability of observing at most each value at its point."""
         below = self._at(_cdf, points, values)
         return below if self._sign > 0 else 1.0 - below
@@ -102,6 +133,13 @@ class Posterior:
         covariance = np.asarray(_covariance(self.posterior, jnp.asarray(x)))
         require_finite(covariance, "The covariance")
         return covariance
+
+    def _summary(self) -> Summary:
+        names = listed(list(self.prior.space.names), 8)
+        return Summary(
+            f"Posterior after {counted(self.num_observed, 'observation')}",
+            [("space", names), ("method", repr(self.prior.method))],
+        )
 
     @property
     def _sign(self) -> float:
@@ -123,7 +161,7 @@ class Posterior:
         return jax.tree.map(lambda *parts: np.concatenate(parts), *blocks)
 
 
-def oriented_values(values, count: int, direction: str) -> Float[np.ndarray, " m"]:
+def oriented_values(values: Iterable[Any], count: int, direction: str) -> Float[np.ndarray, " m"]:
     """Observed values as a checked array in which larger is better."""
     y = np.asarray(values, float).reshape(-1)
     if len(y) != count:

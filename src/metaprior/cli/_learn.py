@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 
 from metaprior.belief import Prior
-from metaprior.cli._exit_codes import INTERRUPTED
+from metaprior.cli._errors import INTERRUPTED
 from metaprior.cli._learn_progress import LearnBar
 from metaprior.cli._learn_report import print_learned, print_read
 from metaprior.cli._past_runs import PastRuns, Wanted, past_runs

@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from metaprior.adapters import StudyUse
-from metaprior.cli._optuna import OPTUNA, needing_optuna
+from metaprior.cli._errors import needing_optuna
 from metaprior.data import Tasks
 from metaprior.data.csv import read_runs, read_space
+
+# The prefix of an Optuna storage among the sources of past runs.
+OPTUNA = "optuna:"
 
 
 class Wanted(NamedTuple):

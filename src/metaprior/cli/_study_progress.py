@@ -3,11 +3,11 @@
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from metaprior.cli._shown import Shown
+from metaprior.cli._progress_bar import ProgressBar
 from metaprior.lab.studies import Job, JobsProgress
 
 
-class StudyProgress(Shown):
+class StudyProgress(ProgressBar):
     """Shows where a study stands, on `console`, while used as a context."""
 
     def __init__(self, console: Console):

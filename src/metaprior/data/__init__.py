@@ -3,12 +3,12 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from metaprior.data._choices import Choices as Choices
 from metaprior.data._dimensions import Choice as Choice
 from metaprior.data._dimensions import Dimension as Dimension
 from metaprior.data._points import Points as Points
 from metaprior.data._points import as_native as as_native
 from metaprior.data._points import complaint as complaint
+from metaprior.data._runs import Choices as Choices
 from metaprior.data._runs import Run as Run
 from metaprior.data._runs import canonical_order as canonical_order
 from metaprior.data._runs import empty_run as empty_run

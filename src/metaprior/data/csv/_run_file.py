@@ -99,6 +99,12 @@ class RunFile:
     def failed(self) -> list[Row]:
         return [row for row in self.rows if row.is_failed]
 
+    def parsed(self, text: str) -> float | None:
+        """The number that `text` stands for in a cell of this file; `None` if it is none."""
+        text = text.strip()
+        found = number(with_point(text) if self.dialect.decimal_comma else text)
+        return None if found is None else float(found)
+
     def append(self, points: Sequence[Point]) -> "RunFile":
         """Write `points` below the others, their value cells empty; the file as it is then."""
         text = self._text()

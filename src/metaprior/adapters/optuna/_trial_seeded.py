@@ -10,7 +10,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 
-class DrawnByTrial(BaseSampler):
+class TrialSeededSampler(BaseSampler):
     """Random search whose draws follow from the seed, the trial's number and the parameter's name.
 
     Workers with the same seed would draw the same parameters from generators of their own.

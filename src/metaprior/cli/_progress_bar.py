@@ -5,10 +5,10 @@ from typing import TypeVar
 
 from rich.progress import Progress
 
-Own = TypeVar("Own", bound="Shown")
+Own = TypeVar("Own", bound="ProgressBar")
 
 
-class Shown:
+class ProgressBar:
     """What every display of progress is: its `_bar` runs from entering to leaving."""
 
     _bar: Progress

@@ -12,7 +12,7 @@ from optuna.distributions import BaseDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from metaprior.adapters.optuna._window import in_space, is_varied, study_window, whole_window
+from metaprior.adapters.optuna._study_window import in_space, is_varied, study_window, whole_window
 from metaprior.belief import Prior
 from metaprior.bo import Optimizer, Window, constrained_improvement
 from metaprior.data import direction_sign
@@ -28,7 +28,7 @@ MOST_THOUGHTS = 3
 TrialName: TypeAlias = tuple[int, datetime | None]
 
 
-class Shown(NamedTuple):
+class Observation(NamedTuple):
     """A complete trial with constraints, or beside such: in the window, larger is better."""
 
     x: dict[str, Any]
@@ -36,7 +36,7 @@ class Shown(NamedTuple):
     constraints: dict[str, float]
 
 
-class Follower:
+class StudyProposer:
     """Follows one study and proposes its next points; not to be used by two threads at once.
 
     - `prior`: of either direction; values of a study in the other one are negated.
@@ -142,7 +142,7 @@ class Follower:
 
     def _look_through(self, window: Window | None) -> None:
         self._window = window
-        self._shown: list[Shown] = []
+        self._observations: list[Observation] = []
         if window is not None:
             self._optimizer = Optimizer(window.through(self._prior))
 
@@ -193,7 +193,7 @@ class Follower:
         value = value if own else -value
         self._optimizer.tell(point, value)
         better = direction_sign(self._prior.direction) * value
-        self._shown.append(Shown(point, better, trial.constraints))
+        self._observations.append(Observation(point, better, trial.constraints))
 
     def _in_window(self, params: dict[str, Any]) -> dict[str, Any] | None:
         """The point of the window that a trial tried; `None` if it lies outside."""
@@ -215,15 +215,17 @@ class Follower:
 
     def _acquisition(self):
         """Improvement where it is allowed if trials report constraints, else the usual one."""
-        names = sorted({name for shown in self._shown for name in shown.constraints})
+        names = sorted({name for seen in self._observations for name in seen.constraints})
         if not names:
             return None
-        x = self._optimizer.space.encode([shown.x for shown in self._shown])
-        y = np.array([shown.y for shown in self._shown])
+        x = self._optimizer.space.encode([seen.x for seen in self._observations])
+        y = np.array([seen.y for seen in self._observations])
         return constrained_improvement(x, y, self._constraints(names))
 
     def _constraints(self, names: list[str]) -> Float[np.ndarray, "m k"]:
-        rows = [[shown.constraints.get(name, math.nan) for name in names] for shown in self._shown]
+        rows = [
+            [seen.constraints.get(name, math.nan) for name in names] for seen in self._observations
+        ]
         return np.array(rows, float)
 
     def _seed_now(self) -> int:
@@ -255,7 +257,7 @@ class Follower:
                 )
 
     def _warn(self, about: str, sentence: str) -> None:
-        """Warn of each thing once in the life of this follower."""
+        """Warn of each thing once in the life of this proposer."""
         if about not in self._warned:
             self._warned.add(about)
             warnings.warn(sentence, UserWarning, stacklevel=2)

@@ -16,7 +16,7 @@ from metaprior.store import ARRAYS, CARD, DESCRIPTION, PriorFileError, load
 FOLDER, ARTIFACT = "folder", "artifact"
 
 
-class AbstractShelf(abc.ABC):
+class AbstractVersionStore(abc.ABC):
     """Keeps priors."""
 
     @abc.abstractmethod
@@ -28,7 +28,7 @@ class AbstractShelf(abc.ABC):
         """The prior that was put there."""
 
 
-class FolderShelf(AbstractShelf):
+class FolderVersionStore(AbstractVersionStore):
     """Priors in a folder, one folder each."""
 
     def __init__(self, folder: str | Path, name: str):
@@ -50,7 +50,7 @@ class FolderShelf(AbstractShelf):
         return load(self._folder / place[FOLDER])
 
 
-class ArtifactShelf(AbstractShelf):
+class ArtifactVersionStore(AbstractVersionStore):
     """Priors in an artifact store of Optuna, each packed into one file."""
 
     def __init__(self, store):

@@ -1,14 +1,16 @@
-"""Optuna on the command line: how its storages are named, and a sentence where it is missing."""
+"""How a command fails: exit codes, and missing extras as bad input."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-OPTUNA = "optuna:"
+BAD_INPUT = 2
+# Stopped from the keyboard.
+INTERRUPTED = 130
 
 
 @contextmanager
 def needing_optuna() -> Iterator[None]:
-    """While inside, an import that fails is an error of the user's, and says what to install."""
+    """Turn a failed import into bad input: a sentence that says what to install."""
     try:
         yield
     except ImportError as error:
