@@ -84,9 +84,9 @@ def _opening(run: dict[str, Any]) -> str:
         f"{run['machine'].split(' (')[0]} (target: {run['target_minutes']}). The paper's "
         f"experiments took {run['paper_cpu_hours']:,} CPU-hours; that number counts all of its "
         "authors' sweeps. This page is generated from the records:\n\n```console\npython -m "
-        "benchmarks.results studies --out docs/results.md\n```\n\nAn older benchmark at default "
-        "settings is [beside the timings](benchmarks.md#regret-at-the-defaults); it is kinder to "
-        "F-PACOH, and the reasons are below.\n"
+        "benchmarks.results studies --out docs/results.md\n```\n\n[How well `learn` does]"
+        "(learn-results.md) has the predictions of every method with default settings; they are "
+        "kinder to F-PACOH, and the reasons are below.\n"
     )
 
 
