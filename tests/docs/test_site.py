@@ -1,0 +1,143 @@
+"""The documentation as a reader opens it: built once, and its pages opened in a browser from the
+folder, without a server and without a network."""
+
+import html
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+PHONE, DESK = (360, 800), (1280, 900)
+# Delimiters that pymdownx.arithmatex writes around a formula.
+FORMULA = re.compile(r'class="arithmatex">\s*\\[\[(]')
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+MEASURE = r"""
+const frame = document.getElementById("page");
+const page = frame.contentDocument;
+const article = page.querySelector("article");
+const shown = e => { const r = e.getBoundingClientRect(); return r.width > 1 && r.height > 1; };
+const formulas = [...page.querySelectorAll(".arithmatex")];
+const result = document.createElement("pre");
+result.id = "measured";
+result.textContent = JSON.stringify({
+  formulas: formulas.length,
+  rendered: formulas.filter(e => e.querySelector(".katex-html") && shown(e)).length,
+  errors: page.querySelectorAll(".katex-error").length,
+  raw: (article.innerText.match(/\\[()\[\]]/g) || []).length,
+  fonts: [...page.fonts].filter(f => f.family.startsWith("KaTeX") && f.status == "loaded").length,
+  room: page.documentElement.clientWidth,
+  content: page.documentElement.scrollWidth,
+  fetched: frame.contentWindow.performance.getEntriesByType("resource").map(e => e.name),
+});
+document.body.append(result);
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def chromium():
+    """Without a browser there is nothing to see; in CI there must be one."""
+    if CHROMIUM is None:
+        words = "Chromium is not installed; tools/setup_browser.sh installs it."
+        if os.environ.get("CI") == "true":
+            pytest.fail(words)
+        pytest.skip(words)
+    return CHROMIUM
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The folder of the built site."""
+    folder = tmp_path_factory.mktemp("site")
+    subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"]
+        + ["--site-dir", str(folder)],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        check=True,
+    )
+    return folder
+
+
+def measured(page: Path, size: tuple[int, int], folder: Path) -> dict[str, Any]:
+    """What a script beside `page` finds when Chromium has opened it in a frame of this size."""
+    width, height = size
+    host = folder / "host.html"
+    host.write_text(
+        '<!DOCTYPE html><html lang="en"><title>host</title><body style="margin: 0">'
+        f'<iframe id="page" style="display: block; border: 0; width: {width}px; '
+        f'height: {height}px" src="{page.as_uri()}"></iframe>'
+        '<script>window.addEventListener("load", async () => {'
+        'await document.getElementById("page").contentDocument.fonts.ready;'
+        f"{MEASURE} }});</script></body></html>",
+        encoding="utf-8",
+    )
+    command = [
+        str(CHROMIUM),
+        "--headless=new",
+        "--no-sandbox",  # which root, in a container, does not have
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--no-first-run",
+        "--allow-file-access-from-files",  # so that one file may look into another
+        "--host-resolver-rules=MAP * ~NOTFOUND",  # no network
+        "--virtual-time-budget=20000",
+        f"--user-data-dir={folder / 'profile'}",
+        f"--window-size={max(width, 500)},{height}",
+        "--dump-dom",
+        host.as_uri(),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = re.search(r'<pre id="measured">(.*?)</pre>', done.stdout, flags=re.DOTALL)
+    assert found, "the page was never measured"
+    return json.loads(html.unescape(found[1]))
+
+
+def with_formulas(site: Path) -> list[Path]:
+    return [page for page in sorted(site.rglob("*.html")) if FORMULA.search(page.read_text())]
+
+
+def test_site_renders_every_formula_without_a_network(site, tmp_path):
+    pages = with_formulas(site)
+    names = {str(page.relative_to(site)) for page in pages}
+    assert {"concepts/maths.html", "concepts/framework.html", "paper/methods.html"} <= names
+    for page in pages:
+        found = measured(page, DESK, tmp_path)
+        assert found["formulas"] > 0, page
+        assert found["rendered"] == found["formulas"], page
+        assert found["errors"] == found["raw"] == 0, page
+        assert found["fonts"] > 0, page
+        assert all(name.startswith("file:") for name in found["fetched"]), page
+
+
+def test_site_without_the_script_leaves_formulas_raw(site, tmp_path):
+    """The negative control of the test above."""
+    copy = tmp_path / "site"
+    shutil.copytree(site, copy)
+    (copy / "assets/katex/katex.min.js").unlink()
+    found = measured(copy / "concepts/maths.html", DESK, tmp_path)
+    assert found["rendered"] == 0 and found["raw"] > 0
+
+
+@pytest.mark.parametrize("name", ["index.html", "architecture.html", "concepts/maths.html"])
+def test_page_fits_a_phone(site, tmp_path, name):
+    found = measured(site / name, PHONE, tmp_path)
+    assert found["room"] == PHONE[0] and found["content"] <= PHONE[0]
+
+
+def test_command_reference_has_every_command_and_option(site):
+    text = html.unescape(re.sub(r"<[^>]+>", "", (site / "reference/cli.html").read_text()))
+    for command in ("demo", "learn", "report", "suggest", "tell", "status", "study", "env"):
+        assert f"metaprior {command} [OPTIONS]" in text, command
+    for option in ("--budget", "--finish", "--restore", "--dask"):
+        assert option in text, option
