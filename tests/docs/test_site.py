@@ -87,6 +87,7 @@ def measured(page: Path, size: tuple[int, int], folder: Path) -> dict[str, Any]:
         "--no-sandbox",  # which root, in a container, does not have
         "--disable-gpu",
         "--disable-dev-shm-usage",
+        "--hide-scrollbars",
         "--no-first-run",
         "--allow-file-access-from-files",  # so that one file may look into another
         "--host-resolver-rules=MAP * ~NOTFOUND",  # no network
