@@ -49,6 +49,7 @@ def _commands() -> str:
         text=True,
         check=True,
     )
-    # The page has a title of its own; types in angle brackets are not HTML.
+    # The page has a title and a table of contents of its own, and says that there is --help.
     without_title = done.stdout.split("\n", 1)[1]
-    return re.sub(r"^\* `--help`: .*\n", "", without_title, flags=re.MULTILINE)
+    without_lists = re.sub(r"\*\*Commands\*\*:\n\n(\* .*\n)+\n", "", without_title)
+    return re.sub(r"^\* `--help`: .*\n", "", without_lists, flags=re.MULTILINE)
