@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Compare methods on a family of tasks
 #
-# Histories of a few one-dimensional tasks are collected with a vanilla GP, every method learns from
+# Histories of a few one-dimensional tasks are collected with a fixed GP, every method learns from
 # them, and each then optimises the same unseen tasks. `METAPRIOR_SMALL=1` makes it quick.
 
 # %%
@@ -25,14 +25,14 @@ methods = {
 if not small:
     methods |= {"NP": mp.methods.NeuralProcess(), "RWGP": mp.methods.RankWeightedGP()}
 
-# %% Past runs, and tasks that nobody has seen
+# %% Past runs, and unseen tasks
 family = mp.environments.Mixture1d()
 key_history, key_tasks, key_train, key_race = jax.random.split(jax.random.key(0), 4)
 history = mp.studies.collect_histories(family, family.num_tasks, family.run_length, key=key_history)
 tasks = family.sample_tasks(4 if small else 10, key=key_tasks)
 optimum = family.optimum(tasks).value
 
-# %% One row a method
+# %% One row per method
 print(f"{'method':<12} {'regret t=5':>11} {'t=10':>9} {'t=20':>9} {'log-likelihood, 8 points':>26}")
 for name, method in methods.items():
     surrogate = method.meta_train(history, key=key_train)

@@ -22,24 +22,29 @@ FORMULA = re.compile(r'class="arithmatex">\s*\\[\[(]')
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 MEASURE = r"""
-const frame = document.getElementById("page");
-const page = frame.contentDocument;
-const article = page.querySelector("article");
-const shown = e => { const r = e.getBoundingClientRect(); return r.width > 1 && r.height > 1; };
-const formulas = [...page.querySelectorAll(".arithmatex")];
-const result = document.createElement("pre");
-result.id = "measured";
-result.textContent = JSON.stringify({
-  formulas: formulas.length,
-  rendered: formulas.filter(e => e.querySelector(".katex-html") && shown(e)).length,
-  errors: page.querySelectorAll(".katex-error").length,
-  raw: (article.innerText.match(/\\[()\[\]]/g) || []).length,
-  fonts: [...page.fonts].filter(f => f.family.startsWith("KaTeX") && f.status == "loaded").length,
-  room: page.documentElement.clientWidth,
-  content: page.documentElement.scrollWidth,
-  fetched: frame.contentWindow.performance.getEntriesByType("resource").map(e => e.name),
+const measure = frame => {
+  const page = frame.contentDocument;
+  const shown = e => { const r = e.getBoundingClientRect(); return r.width > 1 && r.height > 1; };
+  const formulas = [...page.querySelectorAll(".arithmatex")];
+  return {
+    formulas: formulas.length,
+    rendered: formulas.filter(e => e.querySelector(".katex-html") && shown(e)).length,
+    errors: page.querySelectorAll(".katex-error").length,
+    raw: (page.querySelector("article").innerText.match(/\\[()\[\]]/g) || []).length,
+    fonts: [...page.fonts].filter(f => f.family.startsWith("KaTeX") && f.status == "loaded").length,
+    room: page.documentElement.clientWidth,
+    content: page.documentElement.scrollWidth,
+    fetched: frame.contentWindow.performance.getEntriesByType("resource").map(e => e.name),
+  };
+};
+window.addEventListener("load", async () => {
+  const frames = [...document.querySelectorAll("iframe")];
+  await Promise.all(frames.map(frame => frame.contentDocument.fonts.ready));
+  const result = document.createElement("pre");
+  result.id = "measured";
+  result.textContent = JSON.stringify(frames.map(measure));
+  document.body.append(result);
 });
-document.body.append(result);
 """
 
 
@@ -68,17 +73,18 @@ def site(tmp_path_factory):
     return folder
 
 
-def measured(page: Path, size: tuple[int, int], folder: Path) -> dict[str, Any]:
-    """What a script beside `page` finds when Chromium has opened it in a frame of this size."""
+def measured(pages: list[Path], size: tuple[int, int], folder: Path) -> list[dict[str, Any]]:
+    """What a script finds when Chromium has opened each of `pages` in a frame of this size."""
     width, height = size
+    frames = "".join(
+        f'<iframe style="display: block; border: 0; width: {width}px; height: {height}px" '
+        f'src="{page.as_uri()}"></iframe>'
+        for page in pages
+    )
     host = folder / "host.html"
     host.write_text(
-        '<!DOCTYPE html><html lang="en"><title>host</title><body style="margin: 0">'
-        f'<iframe id="page" style="display: block; border: 0; width: {width}px; '
-        f'height: {height}px" src="{page.as_uri()}"></iframe>'
-        '<script>window.addEventListener("load", async () => {'
-        'await document.getElementById("page").contentDocument.fonts.ready;'
-        f"{MEASURE} }});</script></body></html>",
+        f'<!DOCTYPE html><html lang="en"><title>host</title><body style="margin: 0">{frames}'
+        f"<script>{MEASURE}</script></body></html>",
         encoding="utf-8",
     )
     command = [
@@ -112,10 +118,8 @@ def test_site_renders_every_formula_without_a_network(site, tmp_path):
     pages = with_formulas(site)
     names = {str(page.relative_to(site)) for page in pages}
     assert {"concepts/maths.html", "concepts/framework.html", "paper/methods.html"} <= names
-    for page in pages:
-        found = measured(page, DESK, tmp_path)
-        assert found["formulas"] > 0, page
-        assert found["rendered"] == found["formulas"], page
+    for page, found in zip(pages, measured(pages, DESK, tmp_path), strict=True):
+        assert found["rendered"] == found["formulas"] > 0, page
         assert found["errors"] == found["raw"] == 0, page
         assert found["fonts"] > 0, page
         assert all(name.startswith("file:") for name in found["fetched"]), page
@@ -126,14 +130,14 @@ def test_site_without_the_script_leaves_formulas_raw(site, tmp_path):
     copy = tmp_path / "site"
     shutil.copytree(site, copy)
     (copy / "assets/katex/katex.min.js").unlink()
-    found = measured(copy / "concepts/maths.html", DESK, tmp_path)
+    [found] = measured([copy / "concepts/maths.html"], DESK, tmp_path)
     assert found["rendered"] == 0 and found["raw"] > 0
 
 
-@pytest.mark.parametrize("name", ["index.html", "architecture.html", "concepts/maths.html"])
-def test_page_fits_a_phone(site, tmp_path, name):
-    found = measured(site / name, PHONE, tmp_path)
-    assert found["room"] == PHONE[0] and found["content"] <= PHONE[0]
+def test_pages_fit_a_phone(site, tmp_path):
+    pages = [site / name for name in ("index.html", "architecture.html", "concepts/maths.html")]
+    for page, found in zip(pages, measured(pages, PHONE, tmp_path), strict=True):
+        assert found["room"] == PHONE[0] and found["content"] <= PHONE[0], page
 
 
 def test_command_reference_has_every_command_and_option(site):
