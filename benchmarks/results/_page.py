@@ -49,7 +49,7 @@ def page(studies: Path, images: str) -> str:
     why = explanation(studies, offline, calibration, lifelong)
     parts = [
         "# Results\n\n" + _opening(run),
-        "## Plain reading\n\n"
+        "## Reading the results\n\n"
         + INTERVALS
         + "\n\n"
         + _bullets(reading(offline, calibration, lifelong)),
@@ -84,7 +84,8 @@ def _opening(run: dict[str, Any]) -> str:
         f"{run['machine'].split(' (')[0]} (target: {run['target_minutes']}). The paper's "
         f"experiments took {run['paper_cpu_hours']:,} CPU-hours; that number counts all of its "
         "authors' sweeps. This page is generated from the records:\n\n```console\npython -m "
-        "benchmarks.results studies --out docs/results.md\n```\n\n[How well `learn` does]"
+        "benchmarks.results studies --out docs/results.md\npython tools/wrap_docs.py "
+        "docs/results.md\n```\n\n[How well `learn` does]"
         "(learn-results.md) has the predictions of every method with default settings; they are "
         "kinder to F-PACOH, and the reasons are below.\n"
     )

@@ -2,7 +2,6 @@
 folder, without a server and without a network."""
 
 import html
-import json
 import os
 import re
 import shutil
@@ -13,9 +12,15 @@ from typing import Any
 
 import pytest
 
+from tests.chromium import DESK, PHONE, measured
+from tests.chromium import chromium as chromium
+
 ROOT = Path(__file__).parents[2]
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-PHONE, DESK = (360, 800), (1280, 900)
+OFFLINE = (
+    "--allow-file-access-from-files",  # so that one file may look into another
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--virtual-time-budget=20000",
+)
 # Delimiters that pymdownx.arithmatex writes around a formula.
 FORMULA = re.compile(r'class="arithmatex">\s*\\[\[(]')
 
@@ -48,17 +53,6 @@ window.addEventListener("load", async () => {
 """
 
 
-@pytest.fixture(scope="module", autouse=True)
-def chromium():
-    """Without a browser there is nothing to see; in CI there must be one."""
-    if CHROMIUM is None:
-        words = "Chromium is not installed; tools/setup_browser.sh installs it."
-        if os.environ.get("CI") == "true":
-            pytest.fail(words)
-        pytest.skip(words)
-    return CHROMIUM
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """The folder of the built site."""
@@ -73,8 +67,8 @@ def site(tmp_path_factory):
     return folder
 
 
-def measured(pages: list[Path], size: tuple[int, int], folder: Path) -> list[dict[str, Any]]:
-    """What a script finds when Chromium has opened each of `pages` in a frame of this size."""
+def looks(pages: list[Path], size: tuple[int, int], folder: Path) -> list[dict[str, Any]]:
+    """What the script finds in each of `pages`, opened in a frame of this size, offline."""
     width, height = size
     frames = "".join(
         f'<iframe style="display: block; border: 0; width: {width}px; height: {height}px" '
@@ -87,27 +81,7 @@ def measured(pages: list[Path], size: tuple[int, int], folder: Path) -> list[dic
         f"<script>{MEASURE}</script></body></html>",
         encoding="utf-8",
     )
-    command = [
-        str(CHROMIUM),
-        "--headless=new",
-        "--no-sandbox",  # which root, in a container, does not have
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        "--hide-scrollbars",
-        "--no-first-run",
-        "--allow-file-access-from-files",  # so that one file may look into another
-        "--host-resolver-rules=MAP * ~NOTFOUND",  # no network
-        "--virtual-time-budget=20000",
-        f"--user-data-dir={folder / 'profile'}",
-        f"--window-size={max(width, 500)},{height}",
-        "--dump-dom",
-        host.as_uri(),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    found = re.search(r'<pre id="measured">(.*?)</pre>', done.stdout, flags=re.DOTALL)
-    assert found, "the page was never measured"
-    return json.loads(html.unescape(found[1]))
+    return measured(host, size, *OFFLINE)
 
 
 def with_formulas(site: Path) -> list[Path]:
@@ -118,7 +92,7 @@ def test_site_renders_every_formula_without_a_network(site, tmp_path):
     pages = with_formulas(site)
     names = {str(page.relative_to(site)) for page in pages}
     assert {"concepts/maths.html", "concepts/framework.html", "paper/methods.html"} <= names
-    for page, found in zip(pages, measured(pages, DESK, tmp_path), strict=True):
+    for page, found in zip(pages, looks(pages, DESK, tmp_path), strict=True):
         assert found["rendered"] == found["formulas"] > 0, page
         assert found["errors"] == found["raw"] == 0, page
         assert found["fonts"] > 0, page
@@ -130,13 +104,13 @@ def test_site_without_the_script_leaves_formulas_raw(site, tmp_path):
     copy = tmp_path / "site"
     shutil.copytree(site, copy)
     (copy / "assets/katex/katex.min.js").unlink()
-    [found] = measured([copy / "concepts/maths.html"], DESK, tmp_path)
+    [found] = looks([copy / "concepts/maths.html"], DESK, tmp_path)
     assert found["rendered"] == 0 and found["raw"] > 0
 
 
 def test_pages_fit_a_phone(site, tmp_path):
     pages = [site / name for name in ("index.html", "architecture.html", "concepts/maths.html")]
-    for page, found in zip(pages, measured(pages, PHONE, tmp_path), strict=True):
+    for page, found in zip(pages, looks(pages, PHONE, tmp_path), strict=True):
         assert found["room"] == PHONE[0] and found["content"] <= PHONE[0], page
 
 
