@@ -132,7 +132,9 @@ def test_maximise_over_scores_50000_candidates_in_bounded_memory():
     def scratch_bytes(num):
         shapes = (jax.ShapeDtypeStruct((num, 4), float), jax.ShapeDtypeStruct((num,), bool))
         compiled = jax.jit(lambda c, a: maximise_over(score, c, a)).lower(*shapes).compile()
-        return compiled.memory_analysis().temp_size_in_bytes
+        analysis = compiled.memory_analysis()
+        assert analysis is not None
+        return analysis.temp_size_in_bytes
 
     few, many = scratch_bytes(4096), scratch_bytes(50_000)
     copies = 50_000 * (4 + 2) * 8  # the candidates in blocks, and their scores

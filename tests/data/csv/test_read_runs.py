@@ -394,7 +394,7 @@ def test_bad_input_is_one_sentence_with_file_row_and_column(tmp_path, files, opt
 
 
 def test_the_files_in_the_docs_are_what_they_say(tmp_path):
-    page = (Path(__file__).parents[2] / "docs" / "learn.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "csv.md").read_text()
     one, several = re.findall(r"```csv\n(.*?)```", page, re.DOTALL)
     (space,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     one_file, several_file = write(tmp_path, {"one.csv": one, "several.csv": several})

@@ -418,7 +418,7 @@ def test_specification_takes_flags_before_files_before_presets(tmp_path):
     assert (found["seeds"], found["steps"], found["tasks"]) == (7, 11, 3)
     assert found["methods"] == ["FixedGP"] and (found["block"], found["chunk"]) == (3, 5)
     settings = found["entrants"][0]["settings"]
-    assert settings == {"lengthscale": 0.2, "variance": 1.0, "noise_variance": 1e-4}
+    assert settings == {"lengthscale": 0.2, "variance": 1.0, "noise_variance": 1e-4, "kernel": None}
 
 
 def test_specification_reads_chosen_configurations(tmp_path):
@@ -440,7 +440,7 @@ def test_specification_reads_chosen_configurations(tmp_path):
     "kind, fields, sentence",
     [
         ("online", {}, "There is no study 'online'; run one of supervised, offline, "),
-        ("offline", {"methods": "GP"}, "There is no 'GP' among the methods; name FPacohMap, "),
+        ("offline", {"methods": "GP"}, "There is no 'GP' among the methods; name ABLR, "),
         ("offline", {"environments": []}, "A study needs environments; name some of mixture1d, "),
         ("offline", {"environments": 3}, "There is no 3 among the environments; name "),
         ("offline", {"seeds": 0}, "`seeds` is 0; give a whole number >= 1."),
