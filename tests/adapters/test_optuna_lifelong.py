@@ -35,7 +35,7 @@ def quiet(monkeypatch):
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     monkeypatch.setattr("metaprior.cli._app.prepare_jax", lambda: None)
     # One kind of prior, of which only the numbers change: its code is compiled once.
-    monkeypatch.setattr("metaprior.adapters.optuna._lifelong.untrained_prior", vanilla_prior)
+    monkeypatch.setattr("metaprior.adapters.optuna._lifelong.untrained_prior", fixed_prior)
     # Runs that a version has not seen are examined elsewhere; here they score 0.
     monkeypatch.setattr(
         "metaprior.lifelong._versions.held_out_log_likelihood",
@@ -53,7 +53,7 @@ def learning(monkeypatch):
     return put
 
 
-def vanilla_prior(space, direction):
+def fixed_prior(space, direction):
     method = mp.methods.FixedGP()
     return mp.Prior(space, direction, method, method.blank_surrogate(space.num_columns))
 

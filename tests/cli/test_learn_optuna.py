@@ -143,7 +143,7 @@ def test_json_carries_every_study(past, learned, tmp_path):
     ("arguments", "sentence"),
     [
         (("optuna:sqlite:///none.db",), "There is no database file none.db; check the path"),
-        (("optuna:none.db",), "'none.db' is no address of an Optuna storage; give a database"),
+        (("optuna:none.db",), "'none.db' is not the address of an Optuna storage; give a database"),
         (("optuna:journal:none.log",), "There is no journal file none.log; check the path."),
         (("optuna:postgresql+psycopg://me@127.0.0.1:1/x",), "postgresql+psycopg://me@127.0.0.1:1"),
         (("PAST", "--match", "tree*"), "No study in sqlite:///past.db matches 'tree*'; the names"),

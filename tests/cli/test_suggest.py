@@ -26,7 +26,7 @@ def no_cache(monkeypatch):
 def prior(tmp_path_factory, hill_space, hill_runs):
     tasks = mp.Tasks.from_runs(hill_runs, space=hill_space)
     learned = mp.learn(tasks, method=mp.methods.FixedGP())
-    return learned.save(tmp_path_factory.mktemp("vanilla") / "prior")
+    return learned.save(tmp_path_factory.mktemp("fixed") / "prior")
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ BAD = "x,z,value\n0.1,5,good\n"
         (["suggest"], BAD, "row 2, column 'value': received 'good'"),
         (["suggest"], "x,oven,z,value\n", "the column 'oven'"),
         (["suggest"], "a,b,value\n", "no column 'x', which is a dimension of the prior's space"),
-        (["suggest", "--space", "s.toml"], "", "--space and --direction begin a lifelong sequence"),
+        (["suggest", "--space", "s.toml"], "", "--space and --direction are for a new lifelong"),
         (["suggest", "--lifelong", "m"], "", "Give either --prior"),
         (["tell", "1"], "x,z,value\n0.1,5,2\n", "no row that waits for a value"),
         (["tell", "1", "--row", "2"], "x,z,value\n0.1,5,2\n", "row 2 has the value 2 already"),

@@ -1,4 +1,4 @@
-"""The vanilla GP against scikit-learn's, on data standardised by hand."""
+"""The fixed GP against scikit-learn's, on data standardised by hand."""
 
 from typing import Any
 

@@ -30,10 +30,10 @@ def new_hill(seed, num):
 
 def test_it_learns_what_a_fixed_gp_cannot_know(hill_prior, hill_tasks):
     """On unseen tasks, before any data and after three points: closer, and more probable."""
-    vanilla = mp.learn(hill_tasks, method=FixedGP())
+    fixed = mp.learn(hill_tasks, method=FixedGP())
     for num_context in (0, 3):
         errors, densities = {}, {}
-        for name, prior in (("ours", hill_prior), ("vanilla", vanilla)):
+        for name, prior in (("ours", hill_prior), ("fixed", fixed)):
             error, density = [], []
             for seed in range(100, 110):
                 x, y = new_hill(seed, 40)
@@ -41,8 +41,8 @@ def test_it_learns_what_a_fixed_gp_cannot_know(hill_prior, hill_tasks):
                 error.append(np.mean((posterior.predict(x)[0] - y) ** 2))
                 density.append(np.mean(posterior.log_density(x, y)))
             errors[name], densities[name] = np.mean(error), np.mean(density)
-        assert errors["ours"] < 0.2 * errors["vanilla"]
-        assert densities["ours"] > densities["vanilla"] + 0.5
+        assert errors["ours"] < 0.2 * errors["fixed"]
+        assert densities["ours"] > densities["fixed"] + 0.5
 
 
 def test_kappa_pulls_the_prior_towards_the_hyper_prior(hill_tasks, quick_fpacoh):

@@ -1,4 +1,4 @@
-"""The guard: trust in priors known to be right or wrong, mixtures by hand, plain GPs by scipy."""
+"""The guard: trust in priors known to be right or wrong, mixtures by hand, averaged GP by scipy."""
 
 from types import SimpleNamespace
 

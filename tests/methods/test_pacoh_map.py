@@ -160,12 +160,12 @@ def test_kappa_pulls_all_parameters_towards_zero(priors):
 
 @pytest.mark.slow
 def test_it_learns_what_a_fixed_gp_cannot_know(priors, hill_tasks):
-    vanilla = mp.learn(hill_tasks, method=mp.methods.FixedGP())
+    fixed = mp.learn(hill_tasks, method=mp.methods.FixedGP())
     rng = np.random.default_rng(100)
     x = rng.uniform([-1.0, 0.0], [1.0, 10.0], (60, 2))
     y = 2.0 - (((x - [0.32, 5.8]) / [0.8, 4.0]) ** 2).sum(axis=1)
     errors = [
         np.mean((prior.condition(x[:3], y[:3]).predict(x[3:])[0] - y[3:]) ** 2)
-        for prior in (priors[0], vanilla)
+        for prior in (priors[0], fixed)
     ]
     assert errors[0] < 0.2 * errors[1]

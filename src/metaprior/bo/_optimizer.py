@@ -116,7 +116,7 @@ class Optimizer:
             self._observed = self._trust = None
 
     def expect(self, points: Points) -> None:
-        """Take notice of queries that somebody else has under way.
+        """Take queries that other workers have under way into account.
 
         They are respected like those that were asked for here, until they are told.
         """

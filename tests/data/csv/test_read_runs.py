@@ -200,7 +200,7 @@ def test_repeated_rows_are_kept(tmp_path):
 def test_runs_of_identical_values_are_kept(tmp_path):
     same = "".join(f"{i / 1000 + 0.5},relu,0.5\n" for i in range(2000))
     read, notes = notes_of(tmp_path, {**RUNS, "c.csv": f"x,act,y\n{same}"})
-    assert notes == "The value never changes in one run (c); kept, of little use."
+    assert notes == "The value never changes in one run (c); kept, but of little use."
     assert read.tasks.lengths.tolist() == [3, 2, 2000]
 
 
@@ -227,7 +227,7 @@ def test_a_counter_among_the_columns_is_pointed_out(tmp_path):
 def test_a_loss_that_is_maximised_is_pointed_out(tmp_path):
     files = {name: content.replace("y\n", "Loss\n") for name, content in RUNS.items()}
     _, notes = notes_of(tmp_path, files)
-    assert notes.startswith("The value is called 'Loss' and is maximised: if less of it is better")
+    assert notes.startswith("The value is called 'Loss' and is maximised: if smaller is better")
     read, notes = notes_of(tmp_path, files, direction="minimize")
     assert notes == "" and read.tasks.direction == "minimize"
     assert read.tasks.y[0, :3].tolist() == [-1, -2, -3]
@@ -302,7 +302,7 @@ SPACE = Space(x=Real(0, 2.6), act=Categorical(["relu", "tanh"]))
         (
             RUNS | {"c.csv": "x,act,z,y\n1,relu,2,3\n"},
             {},
-            "c.csv has the column 'z', which a.csv has not; remove it, or leave it out with "
+            "c.csv has the column 'z', which a.csv lacks; remove it, or leave it out with "
             "--ignore (ignore=... in Python).",
         ),
         (
@@ -367,7 +367,7 @@ SPACE = Space(x=Real(0, 2.6), act=Categorical(["relu", "tanh"]))
             {"a.csv": RUNS["a.csv"]},
             {},
             "Learning a prior needs at least 2 runs with values, received 1 in 1 file(s); give one "
-            "file for each run, or name the run of each row in a column called 'task'.",
+            "file per run, or name the run of each row in a column called 'task'.",
         ),
         (
             {"a.csv": RUNS["a.csv"], "b.csv": "x,act,y\n1,relu,\n"},
@@ -377,7 +377,7 @@ SPACE = Space(x=Real(0, 2.6), act=Categorical(["relu", "tanh"]))
         (
             {"a.csv": "x,y\n1,5\n2,5\n", "b.csv": "x,y\n1,7\n3,7\n", "c.csv": "x,y\n1,2\n"},
             {},
-            "The value never changes within any of the 3 runs (first: a.csv, row 2), so that there "
+            "The value never changes within any of the 3 runs (first: a.csv, row 2), so there "
             "is nothing to learn; check that the right column is the value.",
         ),
         ({**RUNS, "c.csv": ""}, {}, "c.csv is empty; remove it"),
