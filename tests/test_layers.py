@@ -105,7 +105,7 @@ def part_of(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_imports_point_down(path):
+def test_layers_of_a_module_are_below_it(path):
     names = imported(path.read_text())
     part = part_of(path)
     assert parts_of_ours(names) <= {part, *ALLOWED[part]}
