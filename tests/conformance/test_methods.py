@@ -33,7 +33,7 @@ def test_every_known_method_is_tried():
     assert set(known_methods()) <= set(CASES)
 
 
-def test_method_same_seed_learns_the_same_bit_for_bit(trained, tasks):
+def test_method_learns_the_same_from_the_same_seed_bit_for_bit(trained, tasks):
     again = trained.method.meta_train(tasks, key=jr.key(0))
     for mine, theirs in zip(leaves(again), leaves(trained.surrogate), strict=True):
         np.testing.assert_array_equal(mine, theirs)

@@ -106,7 +106,7 @@ def test_posterior_growing_run_compiles_once(trained):
 
 
 @pytest.mark.parametrize("num", [1, 9])
-def test_posterior_data_draw_the_mean_to_them_and_make_it_surer(trained, num):
+def test_posterior_mean_moves_to_the_data_and_its_variance_shrinks(trained, num):
     """Compared with the prior at the observed points of a few tasks."""
     missed, shrinking = [], []
     for seed in range(100, 108):
@@ -138,7 +138,7 @@ def densities(posterior, x, y):
 
 
 @pytest.mark.parametrize("num", [0, 5])
-def test_posterior_densities_are_densities_with_these_moments(trained, num):
+def test_posterior_density_has_its_moments(trained, num):
     """Of an observation: noise is part of it."""
     posterior = condition(trained.surrogate, unseen_run(num))
     expected = predict(trained.surrogate, unseen_run(num))

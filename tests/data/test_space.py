@@ -92,7 +92,7 @@ def test_space_ends_of_a_real_are_its_bounds_exactly(log):
     bounds=st.lists(st.floats(-1e300, 1e300), min_size=2, max_size=2, unique=True).map(sorted),
     fraction=st.floats(0, 1),
 )
-def test_space_reals_come_back(bounds, fraction):
+def test_space_round_trips_reals(bounds, fraction):
     low, high = bounds
     value = min(max(low * (1 - fraction) + high * fraction, low), high)
     space = Space(x=Real(low, high))
@@ -105,7 +105,7 @@ def test_space_reals_come_back(bounds, fraction):
 
 @settings(deadline=None, max_examples=200)
 @given(exponents=st.lists(st.floats(-300, 300), min_size=3, max_size=3).map(sorted))
-def test_space_log_reals_come_back(exponents):
+def test_space_round_trips_log_reals(exponents):
     low, value, high = (10.0**exponent for exponent in exponents)
     low = low / 2
     space = Space(x=Real(low, high, log=True))
@@ -125,7 +125,7 @@ def test_space_log_reals_come_back(exponents):
     ],
     ids=str,
 )
-def test_space_reals_with_extreme_bounds_come_back(dimension, values):
+def test_space_round_trips_reals_with_extreme_bounds(dimension, values):
     space = Space(x=dimension)
     unit = space.encode(values)
     assert ((unit >= 0) & (unit <= 1)).all() and unit[0] == 0 and unit[-1] == 1
@@ -140,7 +140,7 @@ def test_space_reals_with_extreme_bounds_come_back(dimension, values):
     place=st.integers(0, 2**41),
     log=st.booleans(),
 )
-def test_space_integers_come_back_exactly(low, size, place, log):
+def test_space_round_trips_integers_exactly(low, size, place, log):
     low = abs(low) % 1000 + 1 if log else low
     high = min(low + size, 2**40)
     value = low + place % (high - low + 1)
@@ -163,7 +163,7 @@ def test_space_integers_come_back_exactly(low, size, place, log):
         unique=True,
     )
 )
-def test_space_choices_come_back_as_the_same_objects(choices):
+def test_space_round_trips_choices_as_the_same_objects(choices):
     space = Space(x=Categorical(choices))
     back = [point["x"] for point in space.decode(space.encode([{"x": c} for c in choices]))]
     assert back == choices
@@ -302,7 +302,7 @@ def test_space_every_form_of_points_means_the_same(points):
     [[0, 2.5], (0, 2.5), [[0], [2.5]], np.array([0, 2.5]), pd.Series([0, 2.5]), [{"x": 0}] * 2],
     ids=lambda points: type(points).__name__,
 )
-def test_space_one_dimension_takes_plain_numbers(points):
+def test_space_of_one_dimension_encodes_numbers(points):
     space = Space(x=Real(0, 5))
     second = 0.0 if isinstance(points, list) and isinstance(points[0], dict) else 0.5
     assert space.encode(points).tolist() == [[0.0], [second]]
@@ -313,7 +313,7 @@ def test_space_one_dimension_takes_plain_numbers(points):
     [[], (), np.zeros(0), np.zeros((0, 2)), np.array([]), pd.DataFrame({"a": [], "b": []})],
     ids=lambda points: type(points).__name__,
 )
-def test_space_no_points_are_fine(points):
+def test_space_encode_accepts_no_points(points):
     assert AB.encode(points).shape == (0, 2)
     assert MIXED.encode(points).shape == (0, NUM_COLUMNS)
     assert MIXED.decode(np.zeros((0, NUM_COLUMNS))) == []

@@ -129,7 +129,7 @@ def test_tasks_bad_indices_are_refused(indices, error, message):
         tasks.subset(indices)
 
 
-def test_tasks_there_is_no_run_past_the_last():
+def test_tasks_run_past_the_last_is_refused():
     with pytest.raises(IndexError, match="no task 2"):
         Tasks.from_runs(lines(1, 2), space=LINE).run(2)
 
@@ -221,21 +221,21 @@ def test_tasks_unknown_category_names_task_row_and_dimension():
         Tasks.from_runs([FIRST, SECOND, bad], space=SPACE)
 
 
-def test_tasks_no_runs_are_refused():
+def test_tasks_from_runs_refuses_an_empty_list():
     with pytest.raises(ValueError, match="no runs"):
         Tasks.from_runs([], space=LINE)
 
 
-def test_tasks_unknown_direction_is_refused():
+def test_tasks_from_runs_refuses_an_unknown_direction():
     with pytest.raises(ValueError, match="'min'.*'maximize' or 'minimize'"):
         Tasks.from_runs([GOOD], space=LINE, direction="min")
 
 
-def test_tasks_what_is_not_a_space_is_refused():
+def test_tasks_from_runs_refuses_what_is_not_a_space():
     with pytest.raises(TypeError, match="Space"):
         Tasks.from_runs([GOOD], space={"x": (0, 1)})  # pyright: ignore[reportArgumentType]
 
 
-def test_tasks_what_is_not_a_list_of_runs_is_refused():
+def test_tasks_from_runs_refuses_what_is_not_a_list_of_runs():
     with pytest.raises(TypeError, match="runs"):
         Tasks.from_runs(3, space=LINE)  # pyright: ignore[reportArgumentType]

@@ -151,7 +151,7 @@ def test_effects_process_without_points_the_posterior_is_the_prior():
     assert abs(float(evidence)) < 1e-6
 
 
-def test_effects_process_one_point_tells_the_level_of_the_whole_task():
+def test_effects_process_learns_the_level_of_a_task_from_one_point():
     """Far from the point, where the base kernel says nothing, the mean moves by nearly the
     whole surprise; without the effect it stays."""
     x, y = jnp.zeros((CAPACITY, 2)), jnp.zeros(CAPACITY).at[0].set(10.0)
@@ -174,7 +174,7 @@ gradient = eqx.filter_jit(eqx.filter_grad(evidence))
 
 @pytest.mark.parametrize("offset", [False, True])
 @pytest.mark.parametrize("amplitude", [False, True])
-def test_effects_process_switches_have_no_gradient_and_decide_who_has_one(offset, amplitude):
+def test_effects_process_switches_have_no_gradient_and_turn_off_those_of_others(offset, amplitude):
     x, y = jnp.asarray(X), jnp.asarray(wave(X) + 2.0)
     this = process(0.4, 0.2, offset, amplitude)
     found = gradient(this, x, y)

@@ -100,7 +100,7 @@ def test_condition_padded_rows_never_matter(seed, length):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
 
 
-def test_condition_variances_stay_positive_where_the_data_leave_nothing_open():
+def test_condition_variances_stay_positive_at_the_data():
     """Repeated points, no noise, predictions at the data."""
     x = np.repeat(np.linspace(0, 1, 2)[:, None], CAPACITY // 2, axis=0)
     y = numpy_mean(x) + 0.5

@@ -112,7 +112,7 @@ def test_network_prior_functions_have_its_moments():
     np.testing.assert_array_less(abs(drawn.var(0) - variance), 5 * variance * np.sqrt(2 / 20_000))
 
 
-def test_network_objective_draws_of_the_prior_estimate_the_evidence_the_better_the_more_there_are():
+def test_network_objective_evidence_improves_with_more_prior_draws():
     prior, observed = linear_prior(0.5), observations(0)
     exact = evidence_of(prior, observed)
 
@@ -127,7 +127,7 @@ def test_network_objective_draws_of_the_prior_estimate_the_evidence_the_better_t
 
 
 @pytest.mark.parametrize("noise_variance", [1e-1, 1e-4])
-def test_network_objective_draws_near_the_run_make_the_evidence_of_a_linear_network_all_but_exact(
+def test_condition_draws_makes_the_evidence_of_a_linear_network_nearly_exact(
     noise_variance,
 ):
     """For any noise, while draws of the prior alone are lost where it is small.
@@ -146,7 +146,7 @@ def test_network_objective_draws_near_the_run_make_the_evidence_of_a_linear_netw
 
 
 @pytest.mark.slow
-def test_network_objective_importance_sampling_is_right_for_a_network_too():
+def test_condition_draws_importance_sampling_is_right_for_a_network():
     """Against sixty thousand draws of the prior, within five standard errors of both."""
     prior = network_prior(2, 6, 1, 0.4, key=jr.key(1))
     observed = observations(2, length=3)

@@ -233,7 +233,7 @@ def test_trainings_draw_held_out_tasks_never_and_others_equally_often(first, cou
     assert all(len(set(batch)) == 3 for batch in drawn[:200].tolist())
 
 
-def test_trainings_without_a_block_its_tasks_would_be_drawn():
+def test_trainings_held_out_test_can_fail():
     counts = np.bincount(which_tasks(block(0, 0), 300, 0).ravel(), minlength=7)
     assert (counts > 60).all()
 

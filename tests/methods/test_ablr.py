@@ -55,7 +55,7 @@ def textbook(features, y):
 
 @pytest.mark.parametrize("condition", WEIGHTS)
 @pytest.mark.parametrize(("num", "dimension"), [(1, 5), (6, 6), (20, 4)])
-def test_ablr_posterior_is_the_textbooks(condition, num, dimension):
+def test_ablr_posterior_matches_the_textbook(condition, num, dimension):
     features, y = observations(0, num, dimension)
     weights = condition(PRIOR, features, y, jnp.ones(num, bool))
     mean, covariance = textbook(features, y)
@@ -208,7 +208,7 @@ def kept(surrogate):
 @pytest.mark.slow
 @pytest.mark.parametrize("spare", [0, 50])
 @pytest.mark.parametrize("length", [0, 9])
-def test_ablr_predictions_are_the_textbooks_in_the_units_of_the_run(wave_prior, spare, length):
+def test_ablr_predictions_match_the_textbook_in_the_units_of_the_run(wave_prior, spare, length):
     """Capacities 16 and 64, on either side of the 32 features."""
     surrogate = kept(wave_prior.surrogate)
     model, standardiser = surrogate.model, surrogate.standardiser

@@ -100,7 +100,7 @@ def test_fpacoh_bnn_smoothing_keeps_mean_and_variance_of_the_particles():
     np.testing.assert_allclose(found.function_variance, values.var(), rtol=1e-9)
 
 
-def test_fpacoh_bnn_run_tells_how_noisy_it_is():
+def test_fpacoh_bnn_learns_the_noise_of_a_run():
     """Around a learned noise that is wrong, unless it is to be kept."""
     prior = linear_prior(0.1)
     free = Spread(jnp.asarray(3.0), jnp.asarray(1.0))

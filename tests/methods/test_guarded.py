@@ -72,7 +72,7 @@ def test_guarded_trust_before_the_first_observation_is_the_prior_trust():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_guarded_trust_stays_with_a_prior_that_is_right_and_falls_with_one_that_misleads(seed):
+def test_guarded_trust_stays_for_a_right_prior_and_falls_for_a_wrong_one(seed):
     right = [float(trust(FRIENDLY, hill_run(n, seed))) for n in (2, 5, 8, 15)]
     wrong = [float(trust(MISLEADING, hill_run(n, seed))) for n in (2, 5, 8, 15)]
     assert min(right) > CAUTION.all_above and right[-1] > 0.95

@@ -290,7 +290,7 @@ def test_neural_process_learns_to_identify_the_task(trained):
 
 
 @pytest.mark.parametrize("length", [0, 1, 4, 8])
-def test_neural_process_intervals_are_sane_and_a_foreign_context_would_be_noticed(trained, length):
+def test_neural_process_intervals_cover_unless_the_context_is_foreign(trained, length):
     x, y = sinusoids(500, 9, seed=2)
 
     @jax.jit

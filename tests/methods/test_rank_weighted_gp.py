@@ -154,7 +154,7 @@ def by_sklearn(process, x, y):
     return process.mean.value + mean, np.square(std)
 
 
-def test_rank_weighted_gp_moments_are_the_weighted_sums_of_sklearns(waves, conditioned):
+def test_rank_weighted_gp_moments_are_weighted_sums_of_those_of_sklearn(waves, conditioned):
     tasks, surrogate = waves
     run = wave_run(6, seed=3)
     posterior, moments = conditioned(surrogate, run)

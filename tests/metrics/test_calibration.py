@@ -70,7 +70,7 @@ def test_calibration_error_is_small_for_calibrated_predictions_only():
     assert coverage(doubled, [0.5])[0] > 0.5 + bound
 
 
-def test_calibration_error_error_of_a_halved_std_has_its_theoretical_value():
+def test_calibration_error_of_a_halved_std_has_its_theoretical_value():
     y = np.random.default_rng(2).normal(size=200_000)
     q = np.linspace(0, 1, 20)
     # y <= std/2 * quantile(q) has probability Phi(quantile(q) / 2).

@@ -238,7 +238,7 @@ def test_fewer_samples_than_values_leave_a_sane_score(num):
     assert np.sqrt(np.mean((np.asarray(got) + at) ** 2)) < 3.0
 
 
-def test_score_estimators_samples_that_coincide_are_no_obstacle():
+def test_score_estimators_accept_coinciding_samples():
     samples = jnp.asarray(np.repeat(Bimodal(2).sample(20, 0), 2, axis=0))
     assert np.isfinite(fit_and_evaluate(SpectralStein(), samples, samples)).all()
 
@@ -281,7 +281,7 @@ def test_sliced_loss_is_least_at_the_exact_score():
     np.testing.assert_allclose(loss(jnp.asarray([1.0, 0.35])) - exact, 0.02, rtol=0.3)
 
 
-def test_score_estimators_what_cannot_be_estimated_is_refused():
+def test_score_estimators_refuse_bad_input():
     with pytest.raises(ValueError, match="cannot be estimated from 1 sample; give 2 or more"):
         SpectralStein().fit(jnp.ones((1, 3)), key=None)
     with pytest.raises(ValueError, match="got 3 samples and leaves a quarter"):
