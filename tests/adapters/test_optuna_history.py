@@ -139,7 +139,7 @@ def test_read_history_counts_unusable_trials(memory):
     np.testing.assert_array_equal(history.tasks.run(0)[1], [1.0, 5.0, 6.0])
 
 
-def test_read_history_skips_values_that_are_not_numbers():
+def test_fault_of_a_trial_names_a_value_that_is_not_finite():
     frozen = trial(1.0, x=(0.1, X))
     assert _fault(frozen) == ""
     frozen.values = [math.nan]

@@ -389,7 +389,7 @@ def test_artifact_version_store_keeps_priors(tmp_path, learning):
         )
 
 
-def test_artifact_version_store_packs_and_unpacks_priors(tmp_path, hill_space, hill_runs):
+def test_pack_and_unpack_round_trip_a_prior(tmp_path, hill_space, hill_runs):
     tasks = mp.Tasks.from_runs(hill_runs, space=hill_space)
     folder = mp.learn(tasks, method=mp.methods.FixedGP()).save(tmp_path / "prior")
     packed = pack(folder)

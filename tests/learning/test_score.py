@@ -125,7 +125,7 @@ def test_score_by_run_does_not_depend_on_units(seed, unit):
     np.testing.assert_allclose(in_units(unit), in_units(1.0), rtol=1e-7, atol=1e-7)
 
 
-def test_score_by_run_punishes_overconfidence():
+def test_score_by_run_is_best_at_the_true_spread():
     """Of unit noise; a prior with a tenth of the spread against the true one."""
     value = np.random.default_rng(0).normal(size=(1, 5, 1, 40))
     sure, honest, vague = (gaussian(value, 0.0, std) for std in (0.1, 1.0, 10.0))

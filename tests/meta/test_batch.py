@@ -118,7 +118,7 @@ def test_meta_train_each_batch_larger_than_the_tasks_has_each_of_them_equally_of
     assert (np.abs(counts.mean(axis=0) - 4 / 3) < 4 * standard_error).all()
 
 
-def test_train_many_keeps_a_diverging_training_from_the_others():
+def test_meta_train_each_isolates_a_diverging_training():
     sound = LearnedGP(num_steps=30)
     methods = [sound, replace(sound, learning_rate=1e200), sound]
     histories = [history(seed) for seed in (0, 1, 2)]

@@ -157,7 +157,7 @@ def test_functional_kl_known_moments_make_up_for_few_samples(name):
 
 
 @pytest.mark.parametrize("gradient", [sampled_gradient, known_moments_gradient])
-def test_functional_kl_test_of_few_samples_can_fail(gradient):
+def test_functional_kl_gradient_test_fails_a_poor_estimator(gradient):
     blind = SpectralStein(bandwidth_factor=0.01, noise_factor=0.0)
     assert max(cosines(gradient, OWN["near"], blind)) < 0.8
 
