@@ -27,7 +27,7 @@ def unit_grid(per_axis, d):
 
 @partial(jax.jit, static_argnums=0)
 def found_and_grid_best(d, run, grid, key):
-    """Score of the maximum found, and the best score on a grid, of a vanilla GP's UCB."""
+    """Score of the maximum found, and the best score on a grid, of a fixed GP's UCB."""
     space = Space(**{f"x{j}": Real(0.0, 1.0) for j in range(d)})
     posterior = FixedGP(lengthscale=0.3).from_scratch(d).condition(run)
     search = Search()

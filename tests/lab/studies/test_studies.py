@@ -280,12 +280,12 @@ def test_lifelong_first_run_is_that_of_a_fixed_gp(life):
         task = jax.tree.map(lambda leaf, i=i: jnp.asarray(leaf[i]), tasks)
         key = jr.fold_in(jr.fold_in(keys_of(1).race, 0), i)
         trace = run(task, key)
-        vanilla = best[i] - np.maximum.accumulate(trace.values), trace.values_at_predicted_best
+        by_fixed_gp = best[i] - np.maximum.accumulate(trace.values), trace.values_at_predicted_best
         simple, inference = (
             columns[name].reshape(2, 3, 4)[1, i] for name in ("simple_regret", "inference_regret")
         )
-        same = np.allclose(simple, vanilla[0], atol=1e-6)
-        same &= np.allclose(best[i] - inference, vanilla[1], atol=1e-6)
+        same = np.allclose(simple, by_fixed_gp[0], atol=1e-6)
+        same &= np.allclose(best[i] - inference, by_fixed_gp[1], atol=1e-6)
         assert same == (i == 0)  # the second run is made by who has learned from the first
 
 
