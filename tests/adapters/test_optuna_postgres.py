@@ -305,7 +305,7 @@ def test_lifelong_sampler_survives_a_server_that_stops_during_learning(
         url = new_database(own)
         past_of_a_sequence(opened(url))
         with (
-            pytest.warns(UserWarning, match=r"\(.*connection.*\); the study goes on"),
+            pytest.warns(UserWarning, match=r"\(.*connection.*\); the study continues"),
             pytest.raises(StorageInternalError),
         ):
             one_trial(opened(url), tmp_path, monkeypatch, during=own.stop)
