@@ -1,0 +1,11 @@
+"""A prior on one run, in NumPy: members conditioned and weighted, never compiled."""
+
+from metaprior.belief._averaged import AveragedBelief as AveragedBelief
+from metaprior.belief._belief import AbstractBelief as AbstractBelief
+from metaprior.belief._belief import ConditionedBelief as ConditionedBelief
+from metaprior.belief._fitted import FittedBelief as FittedBelief
+from metaprior.belief._members import AbstractPath as AbstractPath
+from metaprior.belief._mixture import BeliefMoments as BeliefMoments
+from metaprior.belief._mixture import BeliefSlopes as BeliefSlopes
+from metaprior.belief._read import belief_of as belief_of
+from metaprior.belief._read import has_belief as has_belief

@@ -1,0 +1,104 @@
+r"""A Gaussian process without a past, averaged over its hyper-parameters by exact evidence.
+
+The same as the averaged GP of `metaprior.methods`:
+
+    what                    how
+    lengthscale, noise      a grid, weighted by evidence
+    level of the run        values are centred, which costs one of them; some doubt stays
+    scale s^2 of the run    inverse-gamma for each of several rates, weighted by evidence
+
+With $y \mid s^2 \sim N(0, s^2 R)$ for the $c$ centred values, of which $c - 1$ are free,
+$s^2 \sim \mathrm{IG}(\alpha, \beta)$ and $q = y^\top R^{-1} y$, the evidence is proportional to
+
+$$ |R|^{-1/2} \, \beta^\alpha \, (\beta + q/2)^{-\alpha - (c-1)/2}, $$
+
+and the mean of $s^2$ given the run is $(\beta + q/2) / (\alpha + (c-1)/2 - 1)$.
+
+One eigendecomposition per lengthscale serves all noises.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import logsumexp, softmax
+
+from metaprior.belief._belief import AbstractBelief
+from metaprior.belief._conditioned import ConditionedProcesses
+from metaprior.belief._linalg import JITTER, eigen
+from metaprior.belief._maps import StackedConstant, Unchanged
+from metaprior.belief._mixture import Group, Groups
+from metaprior.belief._processes import GaussianProcesses
+
+# Lengthscales in the unit cube in units of sqrt(d); variances of noise and of what is left of the
+# level after centring, relative to that of the function.
+LENGTHSCALES = np.array([0.1, 0.2, 0.4, 0.8])
+NOISES = np.array([1e-6, 1e-4, 1e-2])
+LEVEL_VARIANCE = 1.0
+# Shape, and rates in units of past runs: a run may vary far less than past ones did. A scale that
+# is far larger needs no rate of its own: there the data outweigh any of these. Small rates are less
+# likely, so that two values that happen to be equal do not prove a flat function.
+SHAPE = 2.0
+RATES = 10.0 ** np.array([0.0, -1.0, -2.0, -3.0, -4.0, -6.0])
+RATE_WEIGHTS = np.sqrt(RATES) / np.sum(np.sqrt(RATES))
+
+
+@dataclass(frozen=True)
+class AveragedBelief(AbstractBelief):
+    """A Gaussian process that knows of the past only what a large and what a usual value is.
+
+    - `y_mean`, `y_std`: of all past values together.
+    """
+
+    y_mean: float
+    y_std: float
+
+    def groups(self, x, y) -> Groups:
+        processes = _grid(x.shape[1])
+        values = (y - self.y_mean) / self.y_std
+        centre = np.sum(values) / max(len(y), 1)
+        seen = processes.embed(x)
+        eigenvalues, eigenvectors = eigen(processes.between(seen, seen))
+        basis = eigenvectors.transpose(0, 2, 1)
+        # The values are the same for all, and their mean is 0.
+        projected = basis @ (values - centre)
+        variances = eigenvalues[:, None, :] + (NOISES + JITTER)[:, None]
+        half_square = 0.5 * np.sum(projected[:, None, :] ** 2 / variances, axis=2)
+        shape = SHAPE + 0.5 * max(len(y) - 1, 0)
+        rates = RATES + half_square[..., None]
+        by_rate = np.log(RATE_WEIGHTS * RATES**SHAPE) - shape * np.log(rates)
+        scale = np.sum(softmax(by_rate, axis=2) * rates, axis=2) / (shape - 1.0)
+        log_evidence = logsumexp(by_rate, axis=2) - 0.5 * np.sum(np.log(variances), axis=2)
+        # Function and noise have the same scale, so that it cancels from the mean.
+        weights = projected[:, None, :] / variances
+        num = len(LENGTHSCALES)
+        members = ConditionedProcesses(
+            processes,
+            seen,
+            basis,
+            1.0 / (scale[..., None] * variances),
+            weights @ basis,
+            scale,
+            scale * NOISES,
+            np.full(num, self.y_mean + self.y_std * centre),
+            np.full(num, self.y_std),
+        )
+        # Members are ordered by lengthscale, then by noise, as the evidence is.
+        return (Group(members, softmax(log_evidence.reshape(-1))),)
+
+
+def _grid(d: int) -> GaussianProcesses:
+    """One process per lengthscale, over the unit cube as it is."""
+    num = len(LENGTHSCALES)
+    zeros, ones = np.zeros(num), np.ones(num)
+    return GaussianProcesses(
+        x_mean=np.zeros((num, d)),
+        x_std=np.ones((num, d)),
+        warp=Unchanged(),
+        mean=StackedConstant(zeros),
+        features=Unchanged(),
+        lengthscale=(LENGTHSCALES * np.sqrt(d))[:, None],
+        variance=ones,
+        offset_variance=LEVEL_VARIANCE * ones,
+        amplitude_variance=zeros,
+    )
