@@ -49,8 +49,7 @@ class AbstractBelief(abc.ABC):
         return ConditionedBelief(self, x, y, self.groups(x, y))
 
     def trust(self, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"]) -> float | None:
-        """Trust in the past after a run, between 0 and 1; `None` where nothing guards against it.
-        """
+        """Trust in the past after a run, between 0 and 1; `None` where nothing guards against it."""
         return None
 
     def settled(self, trust: float | None) -> "AbstractBelief":

@@ -155,7 +155,7 @@ class HyperParameterDensity:
     def _waves(self, parameters: Float[np.ndarray, "r p"]) -> Float[np.ndarray, "r n n"]:
         n = len(self.y)
         scaled = np.exp(-2.0 * parameters[:, 3:]) @ self.squares.T
-        return np.exp(parameters[:, 2:3] - 0.5 * scaled).reshape(-1, n, n)
+        return np.exp(parameters[:, 2:3] - 0.5 * scaled).reshape(len(parameters), n, n)
 
     def _total(
         self,

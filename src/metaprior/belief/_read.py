@@ -120,7 +120,11 @@ def _gaussian_processes(
 ) -> GaussianProcesses:
     num_columns = x_mean.shape[1]
     if process.has(".mean.value"):
-        mean, features, kernel = StackedConstant(process.take(".mean.value")), Unchanged(), ".kernel"
+        mean, features, kernel = (
+            StackedConstant(process.take(".mean.value")),
+            Unchanged(),
+            ".kernel",
+        )
     else:
         mean = process.network(".mean.network", num_columns, 1)
         features = process.network(".kernel.features", num_columns, None)
@@ -191,7 +195,9 @@ def _guarded(settings: Settings, arrays: StackedArrays, num_columns: int) -> Abs
     learned.require_none_left()
     (y_mean,), (y_std,) = arrays.take(".y_mean"), arrays.take(".y_std")
     numbers = (settings[name] for name in GuardSettings._fields)
-    return GuardedBelief(belief, AveragedBelief(float(y_mean), float(y_std)), GuardSettings(*numbers))
+    return GuardedBelief(
+        belief, AveragedBelief(float(y_mean), float(y_std)), GuardSettings(*numbers)
+    )
 
 
 def _rank_weighted(settings: Settings, arrays: StackedArrays, num_columns: int) -> AbstractBelief:
