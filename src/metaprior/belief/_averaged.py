@@ -18,16 +18,16 @@ One eigendecomposition per lengthscale serves all noises.
 """
 
 from dataclasses import dataclass
+from functools import cache, partial
 
 import numpy as np
-from jaxtyping import Float
-from scipy.special import logsumexp, softmax
 
 from metaprior.belief._belief import AbstractBelief
-from metaprior.belief._conditioned import ConditionedProcesses
+from metaprior.belief._conditioned import ConditionedProcesses, Observed, observed
+from metaprior.belief._in_turn import WeightedProcesses, moments_in_turn
 from metaprior.belief._linalg import JITTER, eigen
 from metaprior.belief._maps import StackedConstant, Unchanged
-from metaprior.belief._mixture import Group, Groups
+from metaprior.belief._mixture import BeliefMoments, Group, Groups, logsumexp
 from metaprior.belief._processes import GaussianProcesses
 
 # Lengthscales in the unit cube in units of sqrt(d); variances of noise and of what is left of the
@@ -40,7 +40,7 @@ LEVEL_VARIANCE = 1.0
 # likely, so that two values that happen to be equal do not prove a flat function.
 SHAPE = 2.0
 RATES = 10.0 ** np.array([0.0, -1.0, -2.0, -3.0, -4.0, -6.0])
-RATE_WEIGHTS = np.sqrt(RATES) / np.sum(np.sqrt(RATES))
+LOG_RATE_WEIGHTS = np.log(np.sqrt(RATES) / np.sum(np.sqrt(RATES)) * RATES**SHAPE)
 
 
 @dataclass(frozen=True)
@@ -55,38 +55,50 @@ class AveragedBelief(AbstractBelief):
 
     def groups(self, x, y) -> Groups:
         processes = _grid(x.shape[1])
-        values = (y - self.y_mean) / self.y_std
-        centre = np.sum(values) / max(len(y), 1)
-        seen = processes.embed(x)
-        eigenvalues, eigenvectors = eigen(processes.between(seen, seen))
-        basis = eigenvectors.transpose(0, 2, 1)
-        # The values are the same for all, and their mean is 0.
-        projected = basis @ (values - centre)
-        variances = eigenvalues[:, None, :] + (NOISES + JITTER)[:, None]
-        half_square = 0.5 * np.sum(projected[:, None, :] ** 2 / variances, axis=2)
-        shape = SHAPE + 0.5 * max(len(y) - 1, 0)
-        rates = RATES + half_square[..., None]
-        by_rate = np.log(RATE_WEIGHTS * RATES**SHAPE) - shape * np.log(rates)
-        scale = np.sum(softmax(by_rate, axis=2) * rates, axis=2) / (shape - 1.0)
-        log_evidence = logsumexp(by_rate, axis=2) - 0.5 * np.sum(np.log(variances), axis=2)
-        # Function and noise have the same scale, so that it cancels from the mean.
-        weights = projected[:, None, :] / variances
+        return (Group(*self._conditioned(processes, self._observed(processes, x, y))),)
+
+    def in_turn(self, x, y) -> BeliefMoments:
+        processes = _grid(x.shape[1])
+        run = self._observed(processes, x, y)
+        return moments_in_turn(partial(self._conditioned, processes), processes, run)
+
+    def _observed(self, processes: GaussianProcesses, x, y) -> Observed:
         num = len(LENGTHSCALES)
+        return observed(processes, x, y, np.full(num, self.y_mean), np.full(num, self.y_std))
+
+    def _conditioned(self, processes: GaussianProcesses, run: Observed) -> WeightedProcesses:
+        length = run.residual.shape[1]
+        # The values are the same for all lengthscales, and the prior mean is 0.
+        centre = np.sum(run.residual[0]) / max(length, 1)
+        eigenvalues, eigenvectors = eigen(run.covariance)
+        basis = eigenvectors.transpose(0, 2, 1)
+        projected = basis @ (run.residual[0] - centre)
+        variances = eigenvalues[:, None, :] + (NOISES + JITTER)[:, None]
+        # The mean of the posterior: function and noise have the same scale, which cancels.
+        whitened = projected[:, None, :] / variances
+        half_square = 0.5 * np.sum(projected[:, None, :] * whitened, axis=2)
+        shape = SHAPE + 0.5 * max(length - 1, 0)
+        rates = RATES + half_square[..., None]
+        by_rate = LOG_RATE_WEIGHTS - shape * np.log(rates)
+        log_total = logsumexp(by_rate)
+        scale = np.sum(np.exp(by_rate - log_total[..., None]) * rates, axis=2) / (shape - 1.0)
+        log_evidence = (log_total - 0.5 * np.sum(np.log(variances), axis=2)).reshape(-1)
         members = ConditionedProcesses(
             processes,
-            seen,
+            run.seen,
             basis,
             1.0 / (scale[..., None] * variances),
-            weights @ basis,
+            whitened @ basis,
             scale,
             scale * NOISES,
-            np.full(num, self.y_mean + self.y_std * centre),
-            np.full(num, self.y_std),
+            run.level + run.unit * centre,
+            run.unit,
         )
         # Members are ordered by lengthscale, then by noise, as the evidence is.
-        return (Group(members, softmax(log_evidence.reshape(-1))),)
+        return WeightedProcesses(members, np.exp(log_evidence - logsumexp(log_evidence)))
 
 
+@cache
 def _grid(d: int) -> GaussianProcesses:
     """One process per lengthscale, over the unit cube as it is."""
     num = len(LENGTHSCALES)

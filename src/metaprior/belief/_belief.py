@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float
 
+from metaprior.belief._in_turn import stages
 from metaprior.belief._members import AbstractPath
 from metaprior.belief._mixture import (
     BeliefMoments,
     BeliefSlopes,
     Groups,
     cdf_of,
+    joined,
     joint_of,
     log_density_of,
     moments_of,
@@ -48,8 +50,16 @@ class AbstractBelief(abc.ABC):
             )
         return ConditionedBelief(self, x, y, self.groups(x, y))
 
+    def in_turn(self, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"]) -> BeliefMoments:
+        """What was expected of each point of a run, from points before it: see `stages`."""
+        found = [
+            moments_of(self.groups(x[:context], y[:context]), x[context:until])
+            for context, until in stages(len(y))
+        ]
+        return joined(found)
+
     def trust(self, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"]) -> float | None:
-        """Trust in the past after a run, between 0 and 1; `None` where nothing guards against it."""
+        """Trust in the past after a run, between 0 and 1; `None` without a guard."""
         return None
 
     def settled(self, trust: float | None) -> "AbstractBelief":

@@ -18,6 +18,7 @@ The members, in this order, are $(g, j) = (0, 0), (0, 1), \dots$
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -64,18 +65,27 @@ class ConditionedProcesses(AbstractMembers):
         size = max(BLOCK_SIZE // (len(self.basis) * max(self.basis.shape[1], 32)), 1)
         starts = range(0, len(x), size)
         blocks = [self._moments(x[start : start + size]) for start in starts]
-        noise = (self.unit[:, None] ** 2 * self.noise_variance).reshape(-1)
         if not blocks:
             empty = np.zeros((self.count, 0))
-            return MemberMoments(empty, empty, noise)
+            return MemberMoments(empty, empty, self.noise_in_units)
         mean, variance = (np.concatenate(parts, axis=1) for parts in zip(*blocks, strict=True))
-        return MemberMoments(mean, variance, noise)
+        return MemberMoments(mean, variance, self.noise_in_units)
+
+    @property
+    def noise_in_units(self) -> Float[np.ndarray, " K"]:
+        """Noise variance of each member, in the units of the run."""
+        return (self.unit[:, None] ** 2 * self.noise_variance).reshape(-1)
 
     def _moments(
         self, x: Float[np.ndarray, "k d"]
     ) -> tuple[Float[np.ndarray, "K k"], Float[np.ndarray, "K k"]]:
         at = self.processes.embed(x)
-        covariance = self.processes.between(self.seen, at)
+        return self.moments_at(at, self.processes.between(self.seen, at))
+
+    def moments_at(
+        self, at: Embedded, covariance: Float[np.ndarray, "g n k"]
+    ) -> tuple[Float[np.ndarray, "K k"], Float[np.ndarray, "K k"]]:
+        """Means and function variances at points whose covariances with the run are known."""
         squares = self.basis @ covariance
         squares *= squares
         known = self.scale[:, :, None] ** 2 * (self.precision @ squares)
@@ -97,7 +107,8 @@ class ConditionedProcesses(AbstractMembers):
         $\partial v = s\, \partial k(x, x) - 2 s^2 \sum_i (B^\top D p)_i\, \partial k(x_i, x)$."""
         processes, scale = self.processes, self.scale[:, :, None]
         at, tape = processes.embed_with_tape(x)
-        covariance = processes.between(self.seen, at)
+        wave = processes.wave(self.seen, at)
+        covariance = processes.add_effects(wave, self.seen, at)
         projected = self.basis @ covariance
         weighted = self.precision[:, :, :, None] * projected[:, None]
         known = scale**2 * np.sum(weighted * projected[:, None], axis=2)
@@ -108,7 +119,7 @@ class ConditionedProcesses(AbstractMembers):
         for_variance *= -2.0 * scale[..., None] ** 2
         for_mean = np.broadcast_to(self.coefficients[..., None], for_variance.shape)
         by_mean, by_features = section_slopes(
-            processes, self.seen, np.concatenate([for_mean, for_variance], axis=1), at
+            processes, self.seen, np.concatenate([for_mean, for_variance], axis=1), at, wave
         )
         levels = scale.shape[1]
         by_mean[:, :levels] += 1.0
@@ -116,9 +127,8 @@ class ConditionedProcesses(AbstractMembers):
         by_mean[:, levels:] += 2.0 * scale * amplitude * at.mean[:, None]
         by_x = self.unit[:, None, None, None] * processes.pullback(tape, by_mean, by_features)
         variance_slope = self.unit[:, None, None, None] * by_x[:, levels:]
-        noise = (self.unit[:, None] ** 2 * self.noise_variance).reshape(-1)
         return MemberSlopes(
-            MemberMoments(*self._in_units(mean, variance), noise),
+            MemberMoments(*self._in_units(mean, variance), self.noise_in_units),
             by_x[:, :levels].reshape(self.count, *x.shape),
             variance_slope.reshape(self.count, *x.shape),
         )
@@ -208,34 +218,66 @@ class ProcessPath(AbstractPath):
         coefficients = np.broadcast_to(
             self.coefficients[None, None, :, None], (1, 1, len(self.coefficients), len(x))
         )
-        by_mean, by_features = section_slopes(self.processes, self.centres, coefficients, at)
+        wave = self.processes.wave(self.centres, at)
+        by_mean, by_features = section_slopes(self.processes, self.centres, coefficients, at, wave)
         by_x = self.processes.pullback(tape, 1.0 + by_mean, by_features)
         return self._values(x), self.unit * by_x[0, 0]
 
 
-def condition_fixed(
+class Observed(NamedTuple):
+    """A run as processes see it.
+
+    - `covariance`: prior covariances of the function at the points.
+    - `residual`: values less the prior mean, in standardised units.
+    - `level`, `unit`: as in `ConditionedProcesses`.
+    """
+
+    seen: Embedded
+    covariance: Float[np.ndarray, "g n n"]
+    residual: Float[np.ndarray, "g n"]
+    level: Float[np.ndarray, " g"]
+    unit: Float[np.ndarray, " g"]
+
+    def first(self, num: int) -> "Observed":
+        """The first points of the run."""
+        return Observed(
+            self.seen.rows(0, num),
+            self.covariance[:, :num, :num],
+            self.residual[:, :num],
+            self.level,
+            self.unit,
+        )
+
+
+def observed(
     processes: GaussianProcesses,
-    noise_variance: Float[np.ndarray, " g"],
     x: Float[np.ndarray, "n d"],
     y: Float[np.ndarray, " n"],
     level: Float[np.ndarray, " g"],
     unit: Float[np.ndarray, " g"],
+) -> Observed:
+    """The run with values `y` at `x`."""
+    seen = processes.embed(x)
+    residual = (y[None] - level[:, None]) / unit[:, None] - seen.mean
+    return Observed(seen, processes.between(seen, seen), residual, level, unit)
+
+
+def condition_fixed(
+    processes: GaussianProcesses, noise_variance: Float[np.ndarray, " g"], run: Observed
 ) -> ConditionedProcesses:
     """The posterior of each process as it is; with no points it is the prior."""
-    seen = processes.embed(x)
-    noise = noise_variance[:, None, None] * np.eye(len(y))
-    basis = invert_factor(cholesky(processes.between(seen, seen) + noise))
-    residual = (y[None] - level[:, None]) / unit[:, None] - seen.mean
-    whitened = np.einsum("gmn,gn->gm", basis, residual)
-    ones = np.ones((len(level), 1))
+    num, length = run.residual.shape
+    noise = noise_variance[:, None, None] * np.eye(length)
+    basis = invert_factor(cholesky(run.covariance + noise))
+    whitened = np.einsum("gmn,gn->gm", basis, run.residual)
     return ConditionedProcesses(
         processes,
-        seen,
+        run.seen,
         basis,
-        np.ones((len(level), 1, len(y))),
+        np.ones((num, 1, length)),
         np.einsum("gmn,gm->gn", basis, whitened)[:, None, :],
-        ones,
+        np.ones((num, 1)),
         noise_variance[:, None],
-        level,
-        unit,
+        run.level,
+        run.unit,
     )

@@ -1,17 +1,8 @@
-r"""How well beliefs predicted a run, by one rule for every kind of belief.
+"""How well beliefs predicted a run, by one rule for every kind of belief.
 
-Points are predicted in stages, each from the points before it,
-
-    stage           0    1    2       3          4 ...
-    predicted       1st  2nd  3rd-4th 5th-8th    9th-16th
-    predicted from  0    1    2       4          8
-
-so that a score is close to the marginal likelihood (a sum of one-step predictions) and costs a few
-conditionings; nothing is judged by data that it was fitted to.
-
-The order is not that in which the points were observed: a policy observes a cluster around one
-optimum sooner or later, which any model predicts well. Every point is the one farthest from those
-before it, and counts the less the closer it is to them.
+The order of the points is not that in which they were observed: a policy observes a cluster around
+one optimum sooner or later, which any model predicts well. Every point is the one farthest from
+those before it, and counts the less the closer it is to them.
 """
 
 from typing import NamedTuple
@@ -21,7 +12,6 @@ from jaxtyping import Float
 
 from metaprior.belief._belief import AbstractBelief
 from metaprior.belief._linalg import LOG_2_PI
-from metaprior.belief._mixture import moments_of
 
 # So many points of a run are scored: enough to decide, and the cost of a long run is bounded.
 MOST_SCORED = 32
@@ -70,16 +60,10 @@ def log_scores(
 
     - `resolution_variance`: differences of this size do not matter.
     """
-    x, y = run.x, run.y
-    scores, context = [], 0
-    while context < len(y):
-        until = max(2 * context, 1)
-        found = moments_of(belief.groups(x[:context], y[:context]), x[context:until])
-        variance = found.variance + resolution_variance
-        errors = (y[context:until] - found.mean) ** 2 / variance
-        scores.append(-0.5 * (errors + np.log(variance) + LOG_2_PI))
-        context = until
-    return np.concatenate([np.zeros(0), *scores])
+    expected = belief.in_turn(run.x, run.y)
+    variance = expected.variance + resolution_variance
+    errors = (run.y - expected.mean) ** 2 / variance
+    return -0.5 * (errors + np.log(variance) + LOG_2_PI)
 
 
 def canonical_order(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"]) -> np.ndarray:

@@ -16,7 +16,7 @@ from jaxtyping import Float
 
 from metaprior.belief._ascent import ascend
 from metaprior.belief._belief import AbstractBelief
-from metaprior.belief._conditioned import ConditionedProcesses, condition_fixed
+from metaprior.belief._conditioned import ConditionedProcesses, condition_fixed, observed
 from metaprior.belief._learned import mean_and_std
 from metaprior.belief._linalg import JITTER, LOG_2_PI, cholesky, invert_factor
 from metaprior.belief._maps import StackedConstant, Unchanged
@@ -66,8 +66,8 @@ def fitted(
         offset_variance=np.zeros(1),
         amplitude_variance=np.zeros(1),
     )
-    units = np.array([mean]), np.array([std])
-    return condition_fixed(processes, np.exp(parameters[1:2]), x, y, *units)
+    run = observed(processes, x, y, np.array([mean]), np.array([std]))
+    return condition_fixed(processes, np.exp(parameters[1:2]), run)
 
 
 def fit(

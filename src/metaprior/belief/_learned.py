@@ -6,8 +6,14 @@ import numpy as np
 from jaxtyping import Float
 
 from metaprior.belief._belief import AbstractBelief
-from metaprior.belief._conditioned import condition_fixed
-from metaprior.belief._mixture import Groups, equal_group
+from metaprior.belief._conditioned import (
+    ConditionedProcesses,
+    Observed,
+    condition_fixed,
+    observed,
+)
+from metaprior.belief._in_turn import WeightedProcesses, moments_in_turn
+from metaprior.belief._mixture import BeliefMoments, Groups, equal_group
 from metaprior.belief._processes import GaussianProcesses
 from metaprior.belief._refine import LogSpread, condition_refined
 
@@ -29,11 +35,24 @@ class ProcessBelief(AbstractBelief):
     y_std: Float[np.ndarray, " g"]
 
     def groups(self, x, y) -> Groups:
-        units = (self.y_mean, self.y_std)
-        known = (self.processes, self.noise_variance)
+        return (equal_group(self._conditioned(self._observed(x, y))),)
+
+    def in_turn(self, x, y) -> BeliefMoments:
+        num = len(self.y_std)
+        equal = np.full(num, 1.0 / num)
+
+        def conditioned(run: Observed) -> WeightedProcesses:
+            return WeightedProcesses(self._conditioned(run), equal)
+
+        return moments_in_turn(conditioned, self.processes, self._observed(x, y))
+
+    def _observed(self, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"]) -> Observed:
+        return observed(self.processes, x, y, self.y_mean, self.y_std)
+
+    def _conditioned(self, run: Observed) -> ConditionedProcesses:
         if self.spread.is_zero:
-            return (equal_group(condition_fixed(*known, x, y, *units)),)
-        return (equal_group(condition_refined(*known, self.spread, x, y, *units)),)
+            return condition_fixed(self.processes, self.noise_variance, run)
+        return condition_refined(self.processes, self.noise_variance, self.spread, run)
 
 
 @dataclass(frozen=True)
@@ -47,7 +66,8 @@ class SelfStandardisedBelief(AbstractBelief):
         mean, std = mean_and_std(y)
         num = len(self.noise_variance)
         units = (np.full(num, mean), np.full(num, std))
-        return (equal_group(condition_fixed(self.processes, self.noise_variance, x, y, *units)),)
+        run = observed(self.processes, x, y, *units)
+        return (equal_group(condition_fixed(self.processes, self.noise_variance, run)),)
 
 
 def mean_and_std(y: Float[np.ndarray, " n"]) -> tuple[float, float]:

@@ -43,28 +43,43 @@ class StackedNetwork(AbstractMap):
     ends_bent: bool = False
 
     @cached_property
-    def _forwards(self) -> list[tuple[Float[np.ndarray, "g i o"], Float[np.ndarray, "g 1 o"]]]:
-        transposed = (np.ascontiguousarray(w.transpose(0, 2, 1)) for w in self.weights)
-        return [(w, b[:, None, :]) for w, b in zip(transposed, self.biases, strict=True)]
+    def _layers(self) -> list[tuple[Float[np.ndarray, "g i o"], Float[np.ndarray, "g 1 o"], bool]]:
+        """Weights and biases as they are applied, twice as large where a tanh follows."""
+        last = len(self.weights) - 1
+        layers = []
+        for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            bends = i < last or self.ends_bent
+            factor = 2.0 if bends else 1.0
+            transposed = np.ascontiguousarray(weight.transpose(0, 2, 1))
+            layers.append((factor * transposed, factor * bias[:, None, :], bends))
+        return layers
 
     def forward(self, z):
         values, hidden = z, []
-        last = len(self.weights) - 1
-        for i, (weight, bias) in enumerate(self._forwards):
+        for weight, bias, bends in self._layers:
             values = values @ weight
             values += bias
-            if i < last or self.ends_bent:
-                np.tanh(values, out=values)
+            if bends:
+                _tanh_of_half(values)
                 hidden.append(values)
         return values, hidden
 
     def pullback(self, tape, cotangent):
-        last = len(self.weights) - 1
-        for i in range(last, -1, -1):
-            if i < last or self.ends_bent:
+        for i in range(len(self.weights) - 1, -1, -1):
+            if self._layers[i][2]:
                 cotangent = cotangent * (1.0 - tape[i] ** 2)[:, None]
             cotangent = cotangent @ self.weights[i][:, None]
         return cotangent
+
+
+def _tanh_of_half(values: Float[np.ndarray, "..."]) -> None:
+    r"""$\tanh(v / 2) = 1 - 2 / (e^v + 1)$ in place: half the time of NumPy's own, and most of the
+    time of a prediction."""
+    with np.errstate(over="ignore"):
+        np.exp(values, out=values)
+    values += 1.0
+    np.divide(-2.0, values, out=values)
+    values += 1.0
 
 
 @dataclass(frozen=True)

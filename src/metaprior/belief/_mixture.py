@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import logsumexp, ndtr
+from scipy.special import ndtr
 
 from metaprior.belief._linalg import LOG_2_PI, root
 from metaprior.belief._members import AbstractMembers, AbstractPath, Joint, MemberMoments
@@ -58,8 +58,7 @@ def equal_group(members: AbstractMembers) -> Group:
 
 def moments_of(groups: Groups, x: Float[np.ndarray, "k d"]) -> BeliefMoments:
     """First two moments of the mixture."""
-    each, weights = _each(groups, x)
-    return _mixed(each, weights)
+    return mixed(*_each(groups, x))
 
 
 def slopes_of(groups: Groups, x: Float[np.ndarray, "k d"]) -> BeliefSlopes:
@@ -67,8 +66,8 @@ def slopes_of(groups: Groups, x: Float[np.ndarray, "k d"]) -> BeliefSlopes:
     $\partial v = \sum_k w_k (\partial v_k + 2 (\mu_k - \mu)\, \partial \mu_k)$."""
     slopes = [group.members.slopes(x) for group in groups]
     weights = np.concatenate([group.weights for group in groups])
-    each = _joined([one.moments for one in slopes])
-    moments = _mixed(each, weights)
+    each = _stacked([one.moments for one in slopes])
+    moments = mixed(each, weights)
     mean_slopes = np.concatenate([one.mean for one in slopes])
     variance_slopes = np.concatenate([one.function_variance for one in slopes])
     # What the means' own slope adds sums to zero, since the weighted differences do.
@@ -88,7 +87,8 @@ def log_density_of(
     variance = each.function_variance + each.noise_variance[:, None]
     log_densities = -0.5 * ((y[None] - each.mean) ** 2 / variance + np.log(variance) + LOG_2_PI)
     # Summed in logarithms: far from every member each density is 0 to rounding.
-    return logsumexp(log_densities, axis=0, b=weights[:, None])
+    with np.errstate(divide="ignore"):
+        return logsumexp((log_densities + np.log(weights)[:, None]).T)
 
 
 def cdf_of(
@@ -125,8 +125,8 @@ def sample_of(
     noise = rng.standard_normal((num, len(x)))
     samples = np.zeros((num, len(x)))
     for member in np.unique(drawn):
-        joint = _member(groups, int(member))[0].joint(_member(groups, int(member))[1], x)
-        own = drawn == member
+        members, index = _member(groups, int(member))
+        joint, own = members.joint(index, x), drawn == member
         samples[own] = joint.mean + noise[own] @ root(joint.covariance).T
     return samples
 
@@ -140,6 +140,12 @@ def path_of(
     return members.path(index, anchors, rng)
 
 
+def logsumexp(values: Float[np.ndarray, "*shape n"]) -> Float[np.ndarray, "*shape"]:
+    r"""$\ln \sum_i e^{v_i}$ over the last axis, one of them finite; without SciPy's many checks."""
+    most = np.max(values, axis=-1)
+    return most + np.log(np.sum(np.exp(values - most[..., None]), axis=-1))
+
+
 def scaled(groups: Groups, weight: float) -> Groups:
     """The groups with all of their weights multiplied."""
     return tuple(Group(group.members, weight * group.weights) for group in groups)
@@ -149,15 +155,26 @@ def _each(
     groups: Groups, x: Float[np.ndarray, "k d"]
 ) -> tuple[MemberMoments, Float[np.ndarray, " K"]]:
     """Moments and weights of all members."""
-    each = _joined([group.members.moments(x) for group in groups])
+    each = _stacked([group.members.moments(x) for group in groups])
     return each, np.concatenate([group.weights for group in groups])
 
 
-def _joined(parts: list[MemberMoments]) -> MemberMoments:
+def joined(parts: list[BeliefMoments]) -> BeliefMoments:
+    """Moments at one set of points after another."""
+    if not parts:
+        return BeliefMoments(*(np.zeros(0) for _ in BeliefMoments._fields))
+    return BeliefMoments(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _stacked(parts: list[MemberMoments]) -> MemberMoments:
+    """Moments of one set of members after another."""
+    if len(parts) == 1:
+        return parts[0]
     return MemberMoments(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def _mixed(each: MemberMoments, weights: Float[np.ndarray, " K"]) -> BeliefMoments:
+def mixed(each: MemberMoments, weights: Float[np.ndarray, " K"]) -> BeliefMoments:
+    """Moments of the mixture, from those of its members."""
     mean = weights @ each.mean
     apart = weights @ (each.mean - mean[None]) ** 2
     noise = np.full(len(mean), weights @ each.noise_variance)

@@ -12,6 +12,7 @@ $$ k(x, z) = \nu\, e^{-\frac12 |e(x) - e(z)|^2} + v_c + v_a\, m(x)\, m(z) $$
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -28,6 +29,10 @@ class Embedded(NamedTuple):
 
     mean: Float[np.ndarray, "g n"]
     features: Float[np.ndarray, "g n e"]
+
+    def rows(self, start: int, stop: int) -> "Embedded":
+        """Some of the points."""
+        return Embedded(self.mean[:, start:stop], self.features[:, start:stop])
 
 
 class EmbeddingTape(NamedTuple):
@@ -51,7 +56,7 @@ class GaussianProcesses:
     warp: AbstractMap
     mean: AbstractMap
     features: AbstractMap
-    lengthscale: Float[np.ndarray, "g #e"]
+    lengthscale: Float[np.ndarray, "g _"]
     variance: Float[np.ndarray, " g"]
     offset_variance: Float[np.ndarray, " g"]
     amplitude_variance: Float[np.ndarray, " g"]
@@ -82,29 +87,36 @@ class GaussianProcesses:
 
     def between(self, a: Embedded, b: Embedded) -> Float[np.ndarray, "g n k"]:
         """All prior covariances of values at `a` and `b`."""
-        covariance = self.wave(a, b)
-        if self.has_effects:
-            products = a.mean[:, :, None] * b.mean[:, None, :]
-            covariance += self.offset_variance[:, None, None]
-            covariance += self.amplitude_variance[:, None, None] * products
-        return covariance
+        return self.add_effects(self.wave(a, b), a, b)
 
     def wave(self, a: Embedded, b: Embedded) -> Float[np.ndarray, "g n k"]:
         r"""$\nu\, e^{-|e(a) - e(b)|^2 / 2}$, the part of the kernel that is not an effect."""
-        pairs = zip(a.features, b.features, strict=True)
-        # Differences, not products: exact for points that are close to each other.
-        squares = np.stack([cdist(u, v, "sqeuclidean") for u, v in pairs])
-        squares *= -0.5
-        np.exp(squares, out=squares)
-        squares *= self.variance[:, None, None]
-        return squares
+        values = np.empty((*a.mean.shape, b.mean.shape[1]))
+        for own, u, v in zip(values, a.features, b.features, strict=True):
+            # Differences, not products: exact for points that are close to each other.
+            cdist(u, v, "sqeuclidean", out=own)
+        values *= -0.5
+        np.exp(values, out=values)
+        values *= self.variance[:, None, None]
+        return values
+
+    def add_effects(
+        self, wave: Float[np.ndarray, "g n k"], a: Embedded, b: Embedded
+    ) -> Float[np.ndarray, "g n k"]:
+        """The covariances of `between` from those of `wave`."""
+        if not self.has_effects:
+            return wave
+        products = a.mean[:, :, None] * b.mean[:, None, :]
+        products *= self.amplitude_variance[:, None, None]
+        products += self.offset_variance[:, None, None]
+        return wave + products
 
     def prior_variance(self, a: Embedded) -> Float[np.ndarray, "g n"]:
         r"""$k(x, x)$ at each point."""
         level = (self.variance + self.offset_variance)[:, None]
         return level + self.amplitude_variance[:, None] * a.mean**2
 
-    @property
+    @cached_property
     def has_effects(self) -> bool:
         """Whether tasks differ in level or amplitude."""
         return bool(np.any(self.offset_variance) or np.any(self.amplitude_variance))
@@ -115,15 +127,20 @@ def section_slopes(
     centres: Embedded,
     coefficients: Float[np.ndarray, "g c n k"],
     at: Embedded,
+    wave: Float[np.ndarray, "g n k"],
 ) -> tuple[Float[np.ndarray, "g c k"], Float[np.ndarray, "g c k e"]]:
     r"""Derivatives of $\sum_i c_i\, k(z_i, x)$ by the mean and by the features at $x$.
 
     $$ \partial_m = v_a \sum_i c_i\, m(z_i), \qquad
        \partial_e = \sum_i c_i\, \nu\, e^{-\frac12 |e(z_i) - e(x)|^2} (e(z_i) - e(x)) $$
+
+    - `wave`: `processes.wave(centres, at)`, which the caller has.
     """
-    weighted = coefficients * processes.wave(centres, at)[:, None]
+    weighted = coefficients * wave[:, None]
     pulled = weighted.transpose(0, 1, 3, 2) @ centres.features[:, None]
     by_features = pulled - weighted.sum(axis=2)[..., None] * at.features[:, None]
+    if not processes.has_effects:
+        return np.zeros(by_features.shape[:3]), by_features
     by_mean = np.einsum("gcnk,gn->gck", coefficients, centres.mean)
     return processes.amplitude_variance[:, None, None] * by_mean, by_features
 

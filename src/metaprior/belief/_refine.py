@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from metaprior.belief._conditioned import ConditionedProcesses
+from metaprior.belief._conditioned import ConditionedProcesses, Observed
 from metaprior.belief._linalg import JITTER, eigen
 from metaprior.belief._processes import GaussianProcesses
 
@@ -18,6 +18,9 @@ from metaprior.belief._processes import GaussianProcesses
 # in that of the kernel's variance.
 NOISE_STEPS = np.array([-14.0, -12.0, -10.0, -8.0, -6.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0])
 SCALE_STEPS = np.array([0.0, 0.7, 1.4, 2.1, 2.8])
+# All pairs of a step in noise and one in scale.
+STEPS = np.stack([steps.ravel() for steps in np.meshgrid(NOISE_STEPS, SCALE_STEPS)])
+STEP_FACTORS = np.exp(STEPS)
 
 
 class LogSpread(NamedTuple):
@@ -36,31 +39,26 @@ def condition_refined(
     processes: GaussianProcesses,
     noise_variance: Float[np.ndarray, " g"],
     spread: LogSpread,
-    x: Float[np.ndarray, "n d"],
-    y: Float[np.ndarray, " n"],
-    level: Float[np.ndarray, " g"],
-    unit: Float[np.ndarray, " g"],
+    run: Observed,
 ) -> ConditionedProcesses:
     """The posterior of each process, with the noise and scale that suit the run best."""
-    seen = processes.embed(x)
-    eigenvalues, eigenvectors = eigen(processes.between(seen, seen))
+    eigenvalues, eigenvectors = eigen(run.covariance)
     basis = eigenvectors.transpose(0, 2, 1)
-    residual = (y[None] - level[:, None]) / unit[:, None] - seen.mean
-    projected = np.einsum("gmn,gn->gm", basis, residual)
+    projected = (basis @ run.residual[..., None])[..., 0]
     noise_step, scale_step = best_steps(eigenvalues, projected**2, noise_variance, spread)
     scale, noise = np.exp(scale_step), noise_variance * np.exp(noise_step)
     precision = 1.0 / (scale[:, None] * eigenvalues + noise[:, None] + JITTER)
     weights = scale[:, None] * precision * projected
     return ConditionedProcesses(
         processes,
-        seen,
+        run.seen,
         basis,
         precision[:, None],
-        np.einsum("gmn,gm->gn", basis, weights)[:, None],
+        weights[:, None] @ basis,
         scale[:, None],
         noise[:, None],
-        level,
-        unit,
+        run.level,
+        run.unit,
     )
 
 
@@ -79,9 +77,9 @@ def best_steps(
     - `eigenvalues`, `squares`: $\lambda_i$ of the covariance and $q_i^2$ of the residual.
     - `num_zero`: further eigenvalues, which are 0 and whose $q_i$ are 0 as well.
     """
-    noise_step, scale_step = (steps.ravel() for steps in np.meshgrid(NOISE_STEPS, SCALE_STEPS))
-    noise = noise_variance[:, None] * np.exp(noise_step) + JITTER
-    variances = np.exp(scale_step)[:, None] * eigenvalues[:, None, :] + noise[..., None]
+    noise_step, scale_step = STEPS
+    noise = noise_variance[:, None] * STEP_FACTORS[0] + JITTER
+    variances = STEP_FACTORS[1][:, None] * eigenvalues[:, None, :] + noise[..., None]
     terms = np.sum(squares[:, None, :] / variances + np.log(variances), axis=2)
     evidence = -0.5 * (terms + num_zero * np.log(noise))
     surprise = _surprise(noise_step, spread.noise) + _surprise(scale_step, spread.scale)
