@@ -10,7 +10,8 @@ find the same of several local maxima. Coordinates that sit on a bound with the 
 outwards are held there for the step; the step length is the best of a fixed ladder.
 """
 
-from typing import NamedTuple, Protocol
+import abc
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -21,14 +22,18 @@ SMALLEST = 1e-200
 FIRST_STEP = 0.1
 
 
-class SmoothFunction(Protocol):
+class AbstractSmoothFunction(abc.ABC):
     """A function of rows of parameters."""
 
-    def values(self, x: Float[np.ndarray, "r p"]) -> Float[np.ndarray, " r"]: ...
+    @abc.abstractmethod
+    def values(self, parameters: Float[np.ndarray, "r p"]) -> Float[np.ndarray, " r"]:
+        """The function of each row."""
 
+    @abc.abstractmethod
     def gradients(
-        self, x: Float[np.ndarray, "r p"]
-    ) -> tuple[Float[np.ndarray, " r"], Float[np.ndarray, "r p"]]: ...
+        self, parameters: Float[np.ndarray, "r p"]
+    ) -> tuple[Float[np.ndarray, " r"], Float[np.ndarray, "r p"]]:
+        """The function of each row and its derivatives."""
 
 
 class Climb(NamedTuple):
@@ -41,7 +46,7 @@ class Climb(NamedTuple):
 
 
 def ascend(
-    function: SmoothFunction,
+    function: AbstractSmoothFunction,
     starts: Float[np.ndarray, "r p"],
     lower: Float[np.ndarray, " p"],
     upper: Float[np.ndarray, " p"],
@@ -63,7 +68,7 @@ def ascend(
 
 
 def _step(
-    function: SmoothFunction,
+    function: AbstractSmoothFunction,
     state: Climb,
     lower: Float[np.ndarray, " p"],
     upper: Float[np.ndarray, " p"],

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from metaprior.belief._ascent import ascend
+from metaprior.belief._ascent import AbstractSmoothFunction, ascend
 from metaprior.belief._belief import AbstractBelief
 from metaprior.belief._conditioned import ConditionedProcesses, condition_fixed, observed
 from metaprior.belief._learned import mean_and_std
@@ -87,7 +87,7 @@ def fit(
     return found.x[np.argmax(found.value)]
 
 
-class HyperParameterDensity:
+class HyperParameterDensity(AbstractSmoothFunction):
     r"""$\ln p(y \mid \theta) + \ln p(\theta)$ up to a constant, for rows of parameters, with
 
     $$ \partial \ln p(y) = \tfrac12 \operatorname{tr}\big( (\alpha \alpha^\top - P)\, \partial K
@@ -103,7 +103,6 @@ class HyperParameterDensity:
         self.prior_std = np.array([1.0, 1.0, *[np.sqrt(3.0)] * d])
 
     def values(self, parameters: Float[np.ndarray, "r p"]) -> Float[np.ndarray, " r"]:
-        """Log density of each row."""
         rows = max(MOST_ENTRIES // (len(self.y) + 1) ** 2, 1)
         starts = range(0, len(parameters), rows)
         return np.concatenate([self._values(parameters[s : s + rows]) for s in starts])
@@ -123,7 +122,6 @@ class HyperParameterDensity:
     def gradients(
         self, parameters: Float[np.ndarray, "r p"]
     ) -> tuple[Float[np.ndarray, " r"], Float[np.ndarray, "r p"]]:
-        """Log density of each row and its derivatives."""
         values, gradients = zip(*map(self._gradient, parameters), strict=True)
         return np.array(values), np.stack(gradients)
 

@@ -36,14 +36,17 @@ class AbstractMap(abc.ABC):
 
 @dataclass(frozen=True)
 class StackedNetwork(AbstractMap):
-    r"""$h_{i+1} = \tanh(W_i h_i + b_i)$, the last layer linear unless `ends_bent`."""
+    r"""$h_{i+1} = \tanh(W_i h_i + b_i)$, the last layer linear unless `ends_bent`.
 
-    weights: tuple[Float[np.ndarray, "g o i"], ...]
-    biases: tuple[Float[np.ndarray, "g o"], ...]
+    - `weights`, `biases`: per layer, of shapes (g, outputs, inputs) and (g, outputs).
+    """
+
+    weights: tuple[Float[np.ndarray, "g _ _"], ...]
+    biases: tuple[Float[np.ndarray, "g _"], ...]
     ends_bent: bool = False
 
     @cached_property
-    def _layers(self) -> list[tuple[Float[np.ndarray, "g i o"], Float[np.ndarray, "g 1 o"], bool]]:
+    def _layers(self) -> list[tuple[Float[np.ndarray, "g _ _"], Float[np.ndarray, "g 1 _"], bool]]:
         """Weights and biases as they are applied, twice as large where a tanh follows."""
         last = len(self.weights) - 1
         layers = []

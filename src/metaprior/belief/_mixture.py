@@ -143,7 +143,7 @@ def path_of(
 def logsumexp(values: Float[np.ndarray, "*shape n"]) -> Float[np.ndarray, "*shape"]:
     r"""$\ln \sum_i e^{v_i}$ over the last axis, one of them finite; without SciPy's many checks."""
     most = np.max(values, axis=-1)
-    return most + np.log(np.sum(np.exp(values - most[..., None]), axis=-1))
+    return np.asarray(most + np.log(np.sum(np.exp(values - most[..., None]), axis=-1)))
 
 
 def scaled(groups: Groups, weight: float) -> Groups:

@@ -70,7 +70,7 @@ class RankWeightedBelief(AbstractBelief):
 
 
 def _sum_of(
-    members: list[tuple[ConditionedProcesses, Float[np.ndarray, " n"]]], level: float, unit: float
+    members: list[tuple[ConditionedProcesses, Float[np.ndarray, " _"]]], level: float, unit: float
 ) -> Groups:
     """One model: the weighted sum, without the processes that have no weight."""
     parts, weights = [], []
@@ -91,7 +91,7 @@ class WeightedSum(AbstractMembers):
     """
 
     parts: tuple[AbstractMembers, ...]
-    weights: tuple[Float[np.ndarray, " n"], ...]
+    weights: tuple[Float[np.ndarray, " _"], ...]
     level: float
     unit: float
 
