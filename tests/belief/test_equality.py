@@ -21,6 +21,14 @@ FITTED = {"FittedGP", "RankWeightedGP", "Guarded RankWeightedGP"}
 DRAWN = {"FPacohVI", "Ensemble of FPacohVI"}
 
 
+# Combinations of what the others test one by one.
+COMBINED = {"Ensemble of ABLR", "Ensemble of FPacohVI", "Guarded RankWeightedGP"}
+
+
+def cases(names):
+    return [pytest.param(n, marks=[pytest.mark.slow] * (n in COMBINED)) for n in sorted(names)]
+
+
 @eqx.filter_jit
 def compiled(surrogate, run, x, y):
     posterior = surrogate.condition(run)
@@ -53,14 +61,14 @@ def assert_equal(saved, belief, x, y, queries, rtol):
 
 
 @pytest.mark.parametrize("length", LENGTHS)
-@pytest.mark.parametrize("name", sorted(METHODS.keys() - FITTED - DRAWN))
+@pytest.mark.parametrize("name", cases(METHODS.keys() - FITTED - DRAWN))
 def test_belief_equals_compiled_posterior(saved, run, queries, name, length):
     x, y = (part[:length] for part in run)
     assert_equal(saved(name), saved(name).belief, x, y, queries, 1e-8)
 
 
 @pytest.mark.parametrize("length", LENGTHS)
-@pytest.mark.parametrize("name", sorted(DRAWN))
+@pytest.mark.parametrize("name", cases(DRAWN))
 def test_belief_of_hyper_posterior_equals_compiled_one_with_its_normals(
     saved, run, queries, monkeypatch, name, length
 ):
@@ -73,7 +81,7 @@ def test_belief_of_hyper_posterior_equals_compiled_one_with_its_normals(
 
 
 @pytest.mark.parametrize("length", LENGTHS)
-@pytest.mark.parametrize("name", sorted(FITTED))
+@pytest.mark.parametrize("name", cases(FITTED))
 def test_belief_with_fitted_process_is_close_to_compiled_one(saved, run, queries, name, length):
     """The square root of what double precision leaves of a flat optimum."""
     x, y = (part[:length] for part in run)

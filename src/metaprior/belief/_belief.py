@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
 from metaprior.belief._in_turn import stages
 from metaprior.belief._members import AbstractPath
@@ -34,10 +35,11 @@ class AbstractBelief(abc.ABC):
     def groups(self, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"]) -> Groups:
         """All members conditioned on a run that has been checked, and their weights."""
 
-    def condition(
-        self, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"]
-    ) -> "ConditionedBelief":
-        """Belief about the task of a run; with no points, the learned prior itself."""
+    def condition(self, x: ArrayLike, y: ArrayLike) -> "ConditionedBelief":
+        """Belief about the task of a run; with no points, the learned prior itself.
+
+        - `x`: points, of shape (n, d); `y`: their values, of shape (n,).
+        """
         x, y = np.asarray(x, float), np.asarray(y, float)
         if x.ndim != 2 or y.shape != (len(x),):
             raise ValueError(
