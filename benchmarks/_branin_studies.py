@@ -12,14 +12,14 @@ import optuna
 from optuna.samplers import BaseSampler, TPESampler
 
 from benchmarks._studies import (
+    BASELINES,
     OURS,
-    RIVALS,
     new_study,
     run_study,
     shown,
     with_optima,
 )
-from metaprior.environments import Branin
+from metaprior.lab.environments import Branin
 
 FAMILY = Branin()
 NUM_STUDIES, NUM_TRIALS = 20, 20
@@ -42,7 +42,7 @@ def evaluate(folder: Path, seed: int, num_tasks: int, budget: str) -> Records:
     if not prior.exists():
         learn(database, prior, budget)
     tasks = with_optima(FAMILY, FAMILY.test_tasks(num_tasks, key=key_tasks))
-    samplers = {OURS: sampler_from(prior), **RIVALS}
+    samplers = {OURS: sampler_from(prior), **BASELINES}
     records: Records = {name: {"regret": [], "seconds": []} for name in samplers}
     for i, (task, optimum) in enumerate(tasks):
         for name, sampler in samplers.items():
@@ -54,7 +54,7 @@ def evaluate(folder: Path, seed: int, num_tasks: int, budget: str) -> Records:
 
 
 def make_past(database: Path, seed: int, *, key) -> None:
-    """An Optuna storage with studies of somebody who had TPE only."""
+    """An Optuna storage with studies made by TPE."""
     made = database.with_suffix(".part")
     made.unlink(missing_ok=True)
     tasks = with_optima(FAMILY, FAMILY.training_tasks(NUM_STUDIES, key=key))

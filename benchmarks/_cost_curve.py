@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 
-class Curve(NamedTuple):
+class CostCurve(NamedTuple):
     """Milliseconds of a step along one size, everything else fixed."""
 
     along: str
@@ -13,8 +13,8 @@ class Curve(NamedTuple):
     milliseconds: list[float]
 
 
-def draw(curves: list[Curve], path: Path) -> None:
-    """One panel a curve, both axes logarithmic and the vertical one shared."""
+def draw(curves: list[CostCurve], path: Path) -> None:
+    """One panel per curve, both axes logarithmic and the vertical one shared."""
     import matplotlib.pyplot as plt
 
     figure, panels = plt.subplots(
@@ -26,7 +26,7 @@ def draw(curves: list[Curve], path: Path) -> None:
             panel.annotate(f"{cost:.2g}", (size, cost), (0, 6), textcoords="offset points")
         panel.set_xlabel(f"{curve.along} ({curve.fixed})")
         panel.grid(alpha=0.3)
-    panels[0][0].set_ylabel("milliseconds a step")
+    panels[0][0].set_ylabel("milliseconds per step")
     panels[0][0].set_ylim(
         0.3 * min(min(curve.milliseconds) for curve in curves),
         5.0 * max(max(curve.milliseconds) for curve in curves),

@@ -1,4 +1,4 @@
-r"""F-PACOH-MAP in plain GPyTorch: one task after another, automatic gradients, library algebra.
+r"""F-PACOH-MAP in GPyTorch: one task after another, automatic gradients, library algebra.
 
 This is how the method reads when written down directly in PyTorch, and it serves twice: as the
 oracle for our objective and its gradients, and as the opponent in timings. It shares no code with
@@ -82,7 +82,7 @@ class ZeroMeanPrior(gpytorch.models.GP):
         super().__init__()
         self.mean_module = gpytorch.means.ZeroMean()
         self.covar_module = _squared_exponential()
-        # GPyTorch rounds plain floats to single precision on their way into a parameter.
+        # GPyTorch rounds Python floats to single precision on their way into a parameter.
         self.covar_module.base_kernel.lengthscale = torch.tensor(lengthscale, dtype=DTYPE)
         self.covar_module.outputscale = torch.tensor(variance, dtype=DTYPE)
         self.requires_grad_(False)

@@ -1,4 +1,4 @@
-"""Ten studies one after another, the prior learned anew between them, beside starting afresh."""
+"""Ten studies one after another, learning between them, beside samplers that never learn."""
 
 import time
 from pathlib import Path
@@ -7,10 +7,10 @@ import jax
 import numpy as np
 from optuna.storages import InMemoryStorage
 
-from benchmarks._studies import RIVALS, Outcome, new_study, run_study, shown, with_optima
+from benchmarks._studies import BASELINES, Outcome, new_study, run_study, shown, with_optima
 from metaprior.adapters.optuna import MetaPriorSampler, versions_in
-from metaprior.environments import AbstractTask, Camelback, Family, Table
-from metaprior.lifelong import plain_prior
+from metaprior.lab.environments import AbstractTask, Camelback, Family, Table
+from metaprior.lifelong import untrained_prior
 
 FAMILIES: dict[str, Family] = {"camelback": Camelback(), "rpart": Table("rpart")}
 NUM_STUDIES, NUM_TRIALS = 10, 20
@@ -28,8 +28,8 @@ def evaluate(family: Family, folder: Path, seed: int, budget: str) -> Records:
     drawn = family.training_tasks if seed >= TUNING else family.test_tasks
     tasks = with_optima(family, drawn(NUM_STUDIES, key=key))
     records = lifelong(tasks, folder, seed, budget)
-    plain = plain_prior(family.space, "maximize")
-    others = {AFRESH: lambda i: MetaPriorSampler(plain, seed=i), **RIVALS}
+    untrained = untrained_prior(family.space, "maximize")
+    others = {AFRESH: lambda i: MetaPriorSampler(untrained, seed=i), **BASELINES}
     for name, sampler in others.items():
         records[name] = [
             run_study(new_study(sampler(100 * seed + i)), task, optimum, NUM_TRIALS).regret
@@ -72,7 +72,7 @@ HEADER = [
 def rows(family: str, several: list[Records]) -> list[list[str]]:
     """One row for each arm: regret at trial 20, intervals over sequences."""
     lines = []
-    for arm in (LIFELONG, AFRESH, *RIVALS):
+    for arm in (LIFELONG, AFRESH, *BASELINES):
         regret = np.asarray([each[arm] for each in several])
         last = regret[:, -LAST:].mean(axis=1)
         numbers = (regret[:, 0, -1], last[:, -1], last[:, 0], last[:, 4])
@@ -84,5 +84,5 @@ def by_study(several: list[Records]) -> list[list[str]]:
     """Regret at trial 20 of each study of a sequence, mean over sequences."""
     return [
         [arm, *(f"{value:.2g}" for value in np.mean([each[arm] for each in several], 0)[:, -1])]
-        for arm in (LIFELONG, AFRESH, *RIVALS)
+        for arm in (LIFELONG, AFRESH, *BASELINES)
     ]

@@ -5,7 +5,7 @@ own that is started with them. The two sides of a comparison live side by side a
 that a disturbance of the machine meets both.
 
 All times are CPU times of the measured process. With one thread on one core they are what a clock
-on the wall shows when nobody else is there, and a machine is rarely as quiet as that.
+on the wall shows when no other process runs, and a machine is rarely as quiet as that.
 """
 
 import json

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks._cost_curve import Curve
+from benchmarks._cost_curve import CostCurve
 from benchmarks._processes import Worker, run_to_the_end, take_turns
 
 SMALL = {"num_tasks": 20, "run_length": 20, "input_dim": 2, "feature_dim": 6}
@@ -46,7 +46,7 @@ class Row(NamedTuple):
     met: bool | None
     measured: dict[str, float]
     """The numbers behind the words, in seconds and bytes."""
-    curve: Curve | None = None
+    curve: CostCurve | None = None
 
 
 def faster(what: str, ours: float, reference: float, at_least: float) -> Row:
@@ -167,7 +167,7 @@ def suggestion(effort: Effort) -> list[Row]:
     against_tpe = dearer(what.format("TPE"), ours_median, tpe_median, math.inf)
     return [
         faster(what.format("GP"), ours_median, gp_median, 10),
-        # Nobody expects a model to be as quick as counting: told, with no target.
+        # A model is not expected to be as quick as counting: shown, without a target.
         against_tpe._replace(target="–", met=None),
     ]
 
@@ -265,7 +265,7 @@ def _curve(
         problem = sizes | {varied: size, "feature_dim": 6, "chunks": 2}
         with _training("our_step", problem, effort) as ours:
             seconds.append(min(ours.measure() for _ in range(1 if effort.quick else 5)))
-    curve = Curve(along, fixed, steps, [1000 * each for each in seconds])
+    curve = CostCurve(along, fixed, steps, [1000 * each for each in seconds])
     words = f"{_duration(seconds[0])} to {_duration(seconds[-1])}"
     what = f"training step, {fixed}, {along} = {steps[0]} to {steps[-1]}"
     ratio = f"{seconds[-1] / seconds[0]:.3g}×"

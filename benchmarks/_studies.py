@@ -9,12 +9,12 @@ from optuna.samplers import BaseSampler, GPSampler, TPESampler
 from optuna.trial import Trial
 
 from metaprior.data import Integer, Real, Space
-from metaprior.environments import AbstractTask, Family
+from metaprior.lab.environments import AbstractTask, Family
 from metaprior.metrics import mean_and_interval, simple_regret
 
 OURS, GAUSSIAN_PROCESS, TREE = "MetaPriorSampler", "GPSampler", "TPESampler"
 # Both with their defaults: ten random trials come first.
-RIVALS: dict[str, Callable[[int], BaseSampler]] = {
+BASELINES: dict[str, Callable[[int], BaseSampler]] = {
     GAUSSIAN_PROCESS: lambda seed: GPSampler(seed=seed),
     TREE: lambda seed: TPESampler(seed=seed),
 }

@@ -1,4 +1,4 @@
-r"""PACOH-MAP in plain GPyTorch and ABLR in plain PyTorch: one task after another.
+r"""PACOH-MAP in GPyTorch and ABLR in PyTorch: one task after another.
 
 Like `benchmarks._gpytorch_reference`, from which the Gaussian process comes, they are oracles for
 our objectives and opponents in timings, and share no code with `metaprior`. A model knows the

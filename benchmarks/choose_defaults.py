@@ -20,10 +20,10 @@ import numpy as np
 
 from metaprior.bo import SurrogatePolicy, UpperConfidenceBound, optimise
 from metaprior.data import Run
-from metaprior.environments import Branin, Camelback, Hartmann6, Mixture1d
+from metaprior.lab.environments import Branin, Camelback, Hartmann6, Mixture1d
+from metaprior.lab.studies import collect_histories
 from metaprior.methods import FPacohMap, GPSurrogate, meta_train_many
 from metaprior.metrics import calibration_error
-from metaprior.studies import collect_histories
 
 FAMILIES = {family.name: family for family in (Mixture1d(), Branin(), Camelback(), Hartmann6())}
 # Reported results use the seeds 0, 1, 2, ...; these are for choosing.

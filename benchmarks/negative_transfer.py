@@ -5,7 +5,7 @@
     python -m benchmarks.negative_transfer --records all.json
     python -m benchmarks.negative_transfer --show all.json --markdown
 
-New tasks are random Branin functions. Past runs are vanilla GP-UCB histories (n and T of the
+New tasks are random Branin functions. Past runs are fixed GP-UCB histories (n and T of the
 family) of functions that are like them, or not:
 
     friendly    Branin functions
@@ -14,7 +14,7 @@ family) of functions that are like them, or not:
     flipped     with the opposite sign: what was good is bad
 
 F-PACOH-MAP with its defaults is trained on each and then optimises the same new tasks without and
-with the guard, beside two Gaussian processes without a past: one that is fitted to the run, and the
+with the guard, beside two non-transfer Gaussian processes: one that is fitted to the run, and the
 one averaged over its hyper-parameters that the guard falls back on. All start from an empty run and
 use the library's default acquisition. The constants of the guard were chosen on the seeds from 1000
 on; 0, 1, 2 were not used.
@@ -33,11 +33,11 @@ from jaxtyping import Array, Float
 from rich.console import Console
 from rich.table import Table
 
-from metaprior._precision import float64
 from metaprior.bo import RestlessConfidenceBound, SurrogatePolicy
 from metaprior.data import Run, Space, Tasks
-from metaprior.environments import Branin
-from metaprior.environments._simulated import AbstractFormula
+from metaprior.gp import float64
+from metaprior.lab.environments import AbstractFormula, Branin
+from metaprior.lab.studies import PolicyRace, fixed_gp_policy, race, recorded
 from metaprior.methods import (
     AbstractSurrogate,
     FittedGP,
@@ -46,14 +46,12 @@ from metaprior.methods import (
     GuardedSurrogate,
 )
 from metaprior.metrics import mean_and_interval, simple_regret
-from metaprior.studies import Race, race
-from metaprior.studies._offline import recorded, vanilla_policy
 
 FAMILY = Branin()
 NUM_QUERIES = 40
 STEPS = (10, 20, 40)
 TRUST_STEPS = (0, 5, 10, 20, 40)
-FITTED, PLAIN = "fitted GP, no past", "averaged GP, no past"
+FITTED, AVERAGED = "fitted GP", "averaged GP"
 BARE, GUARDED = "learned, no guard", "learned, guarded"
 
 
@@ -87,12 +85,12 @@ Records = dict[str, list]
 
 @float64
 def past_runs(history: str, num_tasks: int, run_length: int, *, key) -> Tasks:
-    """Runs of somebody without a prior on tasks of that history."""
+    """Runs of fixed GP-UCB on tasks of that history."""
     key_tasks, key_race = jax.random.split(key)
     tasks = FAMILY.training_tasks(num_tasks, key=key_tasks)
     turn, move, factor = (jnp.full(num_tasks, value) for value in HISTORIES[history])
     disguised = Disguised(tasks, turn, move, factor)
-    found = race(vanilla_policy(FAMILY), disguised, run_length, key=key_race)
+    found = race(fixed_gp_policy(FAMILY), disguised, run_length, key=key_race)
     return recorded(FAMILY, found.x, found.y)
 
 
@@ -106,7 +104,7 @@ def evaluate(history: str, seed: int, num_tasks: int, method: FPacohMap) -> Reco
     guarded = Guarded(method).meta_train(past, key=key_train)
     arms = {
         FITTED: FittedGP().from_scratch(FAMILY.space.num_columns),
-        PLAIN: guarded.plain,
+        AVERAGED: guarded.plain,
         BARE: guarded.learned,
         GUARDED: guarded,
     }
@@ -126,7 +124,7 @@ def _policy(surrogate: AbstractSurrogate) -> SurrogatePolicy:
 
 
 @float64
-def trust_along(guarded: GuardedSurrogate, found: Race) -> Float[np.ndarray, "tasks steps"]:
+def trust_along(guarded: GuardedSurrogate, found: PolicyRace) -> Float[np.ndarray, "tasks steps"]:
     """Trust after each number of queries from none to all."""
     return np.asarray(_trust(guarded, jnp.asarray(found.x), jnp.asarray(found.y)))
 
@@ -150,7 +148,7 @@ def pool(several: list[Records]) -> dict[str, np.ndarray]:
 def rows(history: str, pooled: dict[str, np.ndarray]) -> list[list[str]]:
     """One row for each arm: regret, how it compares with the fitted GP's, and trust."""
     shown = []
-    for arm in (FITTED, PLAIN, BARE, GUARDED):
+    for arm in (FITTED, AVERAGED, BARE, GUARDED):
         row = [history, arm]
         for t in STEPS:
             mean, half_width = mean_and_interval(pooled[arm][:, t - 1])

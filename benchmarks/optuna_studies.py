@@ -14,8 +14,8 @@ Optuna's samplers are random and take no time: medians are shown over all trials
 eleventh on.
 
 `lifelong`: ten tasks one after another, a study of 20 trials each by `MetaPriorSampler.lifelong`,
-which learns anew at the start of every study from the third on; beside it, on the same tasks, the
-sampler without a past that it begins with, GPSampler and TPESampler. A sequence of Camelback
+which learns again at the start of every study from the third on; beside it, on the same tasks, the
+non-transfer sampler that it begins with, GPSampler and TPESampler. A sequence of Camelback
 functions is drawn at random; one of the RPart table is ten of its test data sets in random order,
 and the value of a trial is that of the row nearest to what was suggested, for all samplers.
 

@@ -3,22 +3,22 @@
     python -m benchmarks.transfer                          # four families, 3 seeds x 10 tasks
     python -m benchmarks.transfer --families branin --seeds 1
     python -m benchmarks.transfer --first-seed 1 --seeds 1 --records one.json
-    python -m benchmarks.transfer --show one.json two.json # the tables of records made before
+    python -m benchmarks.transfer --show one.json two.json # the tables of earlier records
     python -m benchmarks.transfer --line-up framework      # F-PACOH by every route, two families
     python -m benchmarks.transfer --line-up learn          # `learn` as it is, tables included
-    python -m benchmarks.transfer --line-up hindsight      # 64 configurations of F-PACOH-MAP
-    python -m benchmarks.transfer --show *.json --best     # rivals as one: the best in each column
+    python -m benchmarks.transfer --line-up configurations # 64 configurations of F-PACOH-MAP
+    python -m benchmarks.transfer --show *.json --best     # one row for baselines: best of column
 
-For every family and seed: histories of n tasks and T points are collected by vanilla GP-UCB (the
+For every family and seed: histories of n tasks and T points are collected by fixed GP-UCB (the
 paper's table of n and T), every method is trained on them with its defaults, and then optimises the
 same unseen tasks with UCB with checks, the library's acquisition; one more row shows F-PACOH-MAP
-with the plain UCB of the paper. The bound is the paper's, beta = 2, in the line-ups of the paper
-and of the framework; in the others it is the library's default, beta = 1, and rivals of `learn`
-are shown with both. The seeds 0, 1, 2, ... were never used to choose
+with the paper's UCB. The bound is the paper's, beta = 2, in the line-ups of the paper
+and of the framework; in the others it is the library's default, beta = 1, and the baselines of
+`learn` are shown with both. The seeds 0, 1, 2, ... were never used to choose
 a default; `benchmarks.choose_defaults` says which were.
 
-The vanilla GP is shown at five fixed lengthscales; the best of them and of the fitted GP, chosen
-in hindsight for each family and column, is what F-PACOH is compared with. The fitted GP starts from
+The fixed GP is shown at five lengthscales; the best of them and of the fitted GP, selected on the
+test metric for each family and column, is what F-PACOH is compared with. The fitted GP starts from
 five points that cover the space. Calibration error and log-likelihood are those of 200 uniform
 points of each task, given 1, 4, 8 and 16 uniform points, averaged over these; the calibration error
 is computed for each task, as in the paper, and for all tasks of a seed together ("pooled").
@@ -26,7 +26,6 @@ is computed for each task, as in the paper, and for all tasks of a seed together
 
 import argparse
 import json
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -38,9 +37,18 @@ import jax.numpy as jnp
 import numpy as np
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
-from benchmarks._best_of import best_of
+from benchmarks._transfer_tables import (
+    FITTED,
+    LEARN,
+    OURS,
+    RANDOM,
+    Records,
+    markdown,
+    merged_baselines,
+    pool,
+    show,
+)
 from metaprior import Prior, learn
 from metaprior.bo import (
     AbstractAcquisition,
@@ -51,13 +59,21 @@ from metaprior.bo import (
     UpperConfidenceBound,
 )
 from metaprior.data import Tasks
-from metaprior.environments import Branin, Camelback, Family, Hartmann6, Mixture1d
-from metaprior.environments import Table as LookUpTable
+from metaprior.lab.environments import Family, SimulatedFamily, known_families
+from metaprior.lab.studies import (
+    collect_histories,
+    draw_numbers,
+    predict_uniform,
+    race,
+    search_ranges,
+    values_at_predicted_best,
+)
 from metaprior.methods import (
     ABLR,
     AbstractMethod,
     AbstractSurrogate,
     FittedGP,
+    FixedGP,
     FPacohBNN,
     FPacohMap,
     FPacohVI,
@@ -66,40 +82,27 @@ from metaprior.methods import (
     NeuralProcess,
     PacohMap,
     RankWeightedGP,
-    VanillaGP,
 )
-from metaprior.metrics import calibration_error, mean_and_interval, simple_regret
+from metaprior.metrics import calibration_error, simple_regret
 from metaprior.processes import SampledProcess, SquaredExponential, gaussian_process
-from metaprior.studies import (
-    collect_histories,
-    predict_uniform,
-    race,
-    values_at_predicted_best,
-)
-from metaprior.studies._draws import draw_numbers
-from metaprior.studies._entrants import search_ranges
 
-SIMULATED = (Mixture1d(), Branin(), Camelback(), Hartmann6())
-TABLES = tuple(LookUpTable(name) for name in ("glmnet", "rpart", "xgboost"))
-FAMILIES = {family.name: family for family in (*SIMULATED, *TABLES)}
+FAMILIES = known_families()
+SIMULATED = tuple(name for name, each in FAMILIES.items() if isinstance(each, SimulatedFamily))
 LENGTHSCALES = (0.1, 0.2, 0.4, 0.8, 1.6)
 CONTEXTS = (1, 4, 8, 16)
 NUM_INITIAL = 5
 VALIDATION_SEED = 1000
-STEPS = (1, 3, 5, 10, 20, 50)
-LEARN = "learn"
-OURS, PLAIN = "F-PACOH-MAP", "F-PACOH-MAP, plain UCB"
-FITTED, RANDOM = "fitted GP", "random search"
+UCB = "F-PACOH-MAP, the paper's UCB"
 AT_TWO = ", beta = 2"
 PAPER = {
     OURS: FPacohMap(),
-    PLAIN: FPacohMap(),
+    UCB: FPacohMap(),
     "PACOH-MAP": PacohMap(),
     "ABLR": ABLR(),
     "Learned GP": LearnedGP(),
     "NP": NeuralProcess(),
     "RWGP": RankWeightedGP(),
-    **{f"vanilla GP {value}": VanillaGP(lengthscale=value) for value in LENGTHSCALES},
+    **{f"fixed GP {value}": FixedGP(lengthscale=value) for value in LENGTHSCALES},
     FITTED: FittedGP(),
 }
 
@@ -127,14 +130,14 @@ def framework(family: Family) -> dict[str, AbstractMethod]:
         "F-PACOH-BNN, SSGE": FPacohBNN(),
         "F-PACOH-BNN, sliced": FPacohBNN(score_estimator="sliced"),
         "PACOH-MAP": PacohMap(),
-        "vanilla GP 0.2": VanillaGP(),
+        "fixed GP 0.2": FixedGP(),
         FITTED: FittedGP(),
     }
 
 
 @dataclass(frozen=True)
 class Chosen(AbstractMethod):
-    """What `learn` makes of past runs when it is told nothing; with or without the guard."""
+    """What `learn` makes of past runs with default arguments; with or without the guard."""
 
     guarded: bool = True
 
@@ -154,22 +157,22 @@ def learned_from(tasks: Tasks) -> Prior:
 
 
 def without_tuning(family: Family) -> dict[str, AbstractMethod]:
-    """`learn` beside the default configuration of F-PACOH and what needs no past."""
-    rivals: dict[str, AbstractMethod] = {
+    """`learn` beside the default configuration of F-PACOH and baselines without transfer."""
+    baselines: dict[str, AbstractMethod] = {
         FITTED: FittedGP(),
-        **{f"vanilla GP {value}": VanillaGP(lengthscale=value) for value in LENGTHSCALES},
+        **{f"fixed GP {value}": FixedGP(lengthscale=value) for value in LENGTHSCALES},
     }
     return {
         LEARN: Chosen(),
         "learn, without its guard": Chosen(guarded=False),
         LEARN + AT_TWO: Chosen(),
         OURS: FPacohMap(),
-        **rivals,
-        **{name + AT_TWO: method for name, method in rivals.items()},
+        **baselines,
+        **{name + AT_TWO: method for name, method in baselines.items()},
     }
 
 
-def hindsight(family: Family) -> dict[str, AbstractMethod]:
+def random_configurations(family: Family) -> dict[str, AbstractMethod]:
     """Random configurations of F-PACOH-MAP, of one shape: what a search could have found."""
     ranges = search_ranges("FPacohMap")
     fixed = {"num_steps": 4000, "batch_size": 4, "feature_dim": 6}
@@ -189,24 +192,11 @@ class LineUp(NamedTuple):
 
 
 LINE_UPS = {
-    "paper": LineUp(lambda family: PAPER, tuple(f.name for f in SIMULATED), 50, 2.0),
+    "paper": LineUp(lambda family: PAPER, SIMULATED, 50, 2.0),
     "framework": LineUp(framework, ("mixture1d", "branin"), 20, 2.0),
     "learn": LineUp(without_tuning, tuple(FAMILIES), 50, 1.0),
-    "hindsight": LineUp(hindsight, tuple(f.name for f in SIMULATED), 20, 1.0, predict=False),
+    "configurations": LineUp(random_configurations, SIMULATED, 20, 1.0, predict=False),
 }
-METRICS = (
-    "inference regret at 20",
-    "calibration error",
-    "pooled calibration error",
-    "log-likelihood",
-)
-TOGETHER = {
-    FITTED: "fitted GP, the better bound",
-    "vanilla GP": "fixed vanilla GP, best of {}",
-    "configuration": "F-PACOH-MAP, best of {} configurations",
-}
-# What one method did on the tasks of one seed: each metric with one number a task (or a seed).
-Records = dict[str, dict[str, list]]
 
 
 def evaluate(
@@ -248,8 +238,7 @@ def evaluate(
         if line_up.predict:
             answer = values_at_predicted_best(policy, tasks, found, 20, key=key_test)
             records[name]["inference regret at 20"] = (optimum - answer).tolist()
-            width = family.space.num_columns
-            records[name] |= predictions(surrogate, tasks, width, key=key_test)
+            records[name] |= predictions(surrogate, tasks, key=key_test)
     report(RANDOM)
     found = race(RandomSearch(space=family.space), tasks, line_up.num_queries, key=key_test)
     records[RANDOM] = {"regret": simple_regret(optimum, found.values).tolist()}
@@ -257,14 +246,14 @@ def evaluate(
 
 def acquisition_of(name: str, line_up: LineUp) -> AbstractAcquisition:
     """How the row of that name asks."""
-    if name == PLAIN:
+    if name == UCB:
         return UpperConfidenceBound()
     return RestlessConfidenceBound(2.0 if name.endswith(AT_TWO) else line_up.beta)
 
 
-def predictions(surrogate: AbstractSurrogate, tasks, width: int, *, key) -> dict[str, list]:
+def predictions(surrogate: AbstractSurrogate, tasks, *, key) -> dict[str, list]:
     """Calibration and log-likelihood at uniform points."""
-    predicted = predict_uniform(surrogate, tasks, CONTEXTS, 200, width, key=key)
+    predicted = predict_uniform(surrogate, tasks, CONTEXTS, 200, key=key)
     per_task = [[calibration_error(cdf) for cdf in task] for task in predicted.cdf]
     pooled = [calibration_error(predicted.cdf[:, j].ravel()) for j in range(len(CONTEXTS))]
     return {
@@ -272,97 +261,6 @@ def predictions(surrogate: AbstractSurrogate, tasks, width: int, *, key) -> dict
         "pooled calibration error": [float(np.mean(pooled))],
         "log-likelihood": predicted.log_density.mean(axis=(1, 2)).tolist(),
     }
-
-
-def pool(several: list[Records]) -> dict[str, dict[str, np.ndarray]]:
-    """The records of several seeds together; rows made for fewer seeds than others are left out."""
-    made = Counter(name for each in several for name in each)
-    seeds = max(count for name, count in made.items() if name != RANDOM)
-    whole = [name for name, count in made.items() if count >= seeds and name != RANDOM]
-    pooled = {}
-    for name in whole:
-        rows = [each[name] for each in several if name in each]
-        pooled[name] = {
-            metric: np.concatenate([np.asarray(row[metric]) for row in rows]) for metric in rows[0]
-        }
-    # A line-up that was made in parts has random search in each of them: once is enough.
-    random = [np.asarray(each[RANDOM]["regret"]) for each in several if RANDOM in each][:seeds]
-    return {**pooled, RANDOM: {"regret": np.concatenate(random)}} if random else pooled
-
-
-def steps_of(results: dict) -> list[int]:
-    """The steps at which regret is shown, as far as the longest runs go."""
-    longest = max(result["regret"].shape[1] for result in results.values())
-    return [t for t in STEPS if t <= longest]
-
-
-def table(family: str, results: dict) -> Table:
-    title = f"{family}: simple regret after t queries and others, mean ± 95 % interval"
-    grid = Table("method", *header(results), title=title)
-    for name, result in results.items():
-        grid.add_row(name, *cells(result, results))
-    return grid
-
-
-def header(results: dict) -> list[str]:
-    return [*(f"t={t}" for t in steps_of(results)), *METRICS]
-
-
-def cells(result: dict, results: dict) -> list[str]:
-    """One row of the table of `results`."""
-    regret = result["regret"]
-    made = [t for t in steps_of(results) if t <= regret.shape[1]]
-    regrets = [shown(regret[:, t - 1], 2) for t in made] + [""] * (
-        len(steps_of(results)) - len(made)
-    )
-    return [*regrets, *(shown(result[m], 3) if m in result else "" for m in METRICS)]
-
-
-def shown(samples: np.ndarray, digits: int) -> str:
-    mean, half_width = mean_and_interval(samples)
-    return f"{float(mean):.{digits}g} ± {float(half_width):.1g}"
-
-
-def markdown(family: str, results: dict) -> str:
-    """The table of one family for a documentation page."""
-    names = ["method", *header(results)]
-    lines = [f"### {family}", "", f"| {' | '.join(names)} |", "|---" * len(names) + "|"]
-    for name, result in results.items():
-        lines.append(f"| {' | '.join([name, *cells(result, results)])} |")
-    return "\n".join([*lines, ""])
-
-
-def verdict(results: dict) -> list[float]:
-    """Ours against the best GP without a past, the best of each column chosen in hindsight."""
-    rivals = [r for name, r in results.items() if name.startswith(("vanilla", FITTED))]
-    ours = results[LEARN if LEARN in results else OURS]
-    row = [ours["regret"][:, 19].mean(), min(r["regret"][:, 19].mean() for r in rivals)]
-    row.append(row[1] / row[0])
-    for metric in ("calibration error", "pooled calibration error"):
-        row += [ours[metric].mean(), min(r[metric].mean() for r in rivals)]
-    return [float(value) for value in row]
-
-
-def show(everything: dict[str, dict], console: Console) -> None:
-    for family, results in everything.items():
-        console.print(table(family, results))
-    everything = {
-        name: results for name, results in everything.items() if {OURS, FITTED} <= results.keys()
-    }
-    summary = Table(
-        "family",
-        "ours t=20",
-        "best vanilla t=20",
-        "ratio (target 5)",
-        "calibration error",
-        "best vanilla",
-        "pooled",
-        "best vanilla",
-        title="Ours against the best vanilla GP of each column",
-    )
-    for family, results in everything.items():
-        summary.add_row(family, *(f"{value:.3g}" for value in verdict(results)))
-    console.print(summary)
 
 
 def save(path: Path | None, records: dict[str, list[Records]]) -> None:
@@ -383,7 +281,7 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=10)
     parser.add_argument("--records", type=Path, help="write every number here as JSON")
     parser.add_argument("--markdown", action="store_true", help="with --show: tables for a page")
-    parser.add_argument("--best", action="store_true", help="with --show: one row for all rivals")
+    parser.add_argument("--best", action="store_true", help="with --show: one row for baselines")
     parser.add_argument("--show", type=Path, nargs="+", help="show records instead of making them")
     arguments = parser.parse_args()
     line_up = LINE_UPS[arguments.line_up]
@@ -395,7 +293,7 @@ def main() -> None:
                 records.setdefault(family, []).extend(several)
         pooled = {name: pool(records[name]) for name in FAMILIES if name in records}
         if arguments.best:
-            pooled = {name: best_of(results, TOGETHER) for name, results in pooled.items()}
+            pooled = {name: merged_baselines(results) for name, results in pooled.items()}
         if arguments.markdown:
             return print("\n".join(markdown(name, results) for name, results in pooled.items()))
         return show(pooled, console)

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Compare methods on a family of tasks
 #
-# Histories of a few one-dimensional tasks are collected with a vanilla GP, every method learns from
+# Histories of a few one-dimensional tasks are collected with a fixed GP, every method learns from
 # them, and each then optimises the same unseen tasks. `METAPRIOR_SMALL=1` makes it quick.
 
 # %%
@@ -20,15 +20,17 @@ methods = {
     "PACOH-MAP": mp.methods.PacohMap(num_steps=num_steps),
     "ABLR": mp.methods.ABLR(num_steps=num_steps),
     "Learned GP": mp.methods.LearnedGP(num_steps=num_steps),
-    "vanilla GP": mp.methods.VanillaGP(),
+    "fixed GP": mp.methods.FixedGP(),
 }
 if not small:
     methods |= {"NP": mp.methods.NeuralProcess(), "RWGP": mp.methods.RankWeightedGP()}
 
-# %% Past runs, and tasks that nobody has seen
-family = mp.environments.Mixture1d()
+# %% Past runs, and unseen tasks
+family = mp.lab.environments.Mixture1d()
 key_history, key_tasks, key_train, key_race = jax.random.split(jax.random.key(0), 4)
-history = mp.studies.collect_histories(family, family.num_tasks, family.run_length, key=key_history)
+history = mp.lab.studies.collect_histories(
+    family, family.num_tasks, family.run_length, key=key_history
+)
 tasks = family.sample_tasks(4 if small else 10, key=key_tasks)
 optimum = family.optimum(tasks).value
 
@@ -39,8 +41,8 @@ for name, method in methods.items():
     policy = SurrogatePolicy(
         surrogate=surrogate, acquisition=RestlessConfidenceBound(), space=family.space
     )
-    found = mp.studies.race(policy, tasks, 20, key=key_race)
+    found = mp.lab.studies.race(policy, tasks, 20, key=key_race)
     regret = mp.metrics.simple_regret(optimum, found.values).mean(axis=0)
-    predicted = mp.studies.predict_uniform(surrogate, tasks, (8,), 200, 1, key=key_race)
+    predicted = mp.lab.studies.predict_uniform(surrogate, tasks, (8,), 200, 1, key=key_race)
     likelihood = np.mean(predicted.log_density)
     print(f"{name:<12} {regret[4]:11.2g} {regret[9]:9.2g} {regret[19]:9.2g} {likelihood:26.2f}")

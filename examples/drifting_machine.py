@@ -57,7 +57,7 @@ def shown(needed):
 needed = {"lifelong": [], "afresh": []}
 with tempfile.TemporaryDirectory() as folder:
     machine = mp.lifelong.PriorSequence.begin(folder, space=space, direction="maximize")
-    afresh = mp.lifelong.plain_prior(space, "maximize")
+    afresh = mp.lifelong.untrained_prior(space, "maximize")
     print(f"tries until 99 % of the best yield, of {num_tries}:")
     print(f"{'week':>4}  {'lifelong':>12}  {'afresh':>12}  version of the prior")
     for week, drift in enumerate(drifts):

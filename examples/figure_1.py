@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Figure 1: what a learned prior believes
 #
-# A vanilla GP, PACOH-MAP and F-PACOH-MAP learn from the same ten past runs on functions of one
+# A fixed GP, PACOH-MAP and F-PACOH-MAP learn from the same ten past runs on functions of one
 # variable, and then see three points of a function that none of them has met: the paper's first
 # figure. `python examples/figure_1.py --out figure-1.png` draws it in less than a minute;
 # `METAPRIOR_SMALL=1` learns for a moment only.
@@ -14,7 +14,8 @@ import jax
 import numpy as np
 
 import metaprior as mp
-from metaprior.plots import Belief, PastRuns, prior_and_posterior
+from metaprior.lab.plots import prior_and_posterior
+from metaprior.plots import Belief, PastQueries
 
 parser = argparse.ArgumentParser(description="Draw prior and posterior of three methods.")
 parser.add_argument("--out", default="figure-1.png", help="the file to write, .png, .svg or .pdf")
@@ -25,10 +26,10 @@ num_steps = 200 if small else 4000
 grid = np.linspace(-10.0, 10.0, 201)
 observed_x = np.array([-6.0, 0.0, 6.0])
 
-# %% Past runs, made by vanilla GP-UCB, and a function that nobody has seen
-family = mp.environments.Mixture1d()
+# %% Past runs, made by fixed GP-UCB, and an unseen function
+family = mp.lab.environments.Mixture1d()
 key_past, key_new = jax.random.split(jax.random.key(0))
-past = mp.studies.collect_histories(family, family.num_tasks, family.run_length, key=key_past)
+past = mp.lab.studies.collect_histories(family, family.num_tasks, family.run_length, key=key_past)
 unseen = family.unstack(family.sample_tasks(1, key=key_new))[0]
 examples = family.unstack(family.sample_tasks(family.num_tasks, key=jax.random.split(key_past)[0]))
 
@@ -38,7 +39,7 @@ examples = family.unstack(family.sample_tasks(family.num_tasks, key=jax.random.s
 # as published, what was learned about noise and scale is kept on the new run.
 alike = {"kappa": 0.05, "noise_log_spread": 0.0, "scale_log_spread": 0.0, "num_steps": num_steps}
 methods = {
-    "VanillaGP": mp.methods.VanillaGP(),
+    "FixedGP": mp.methods.FixedGP(),
     "PacohMap": mp.methods.PacohMap(**alike),
     "FPacohMap": mp.methods.FPacohMap(**alike),
 }
@@ -66,6 +67,6 @@ runs = [past.run(i) for i in range(past.num_tasks)]
 functions = np.stack([task.evaluate(grid[:, None]) for task in examples])
 query_x = np.array([point["x"] for points, _ in runs for point in points])
 query_y = np.concatenate([values for _, values in runs])
-figure = prior_and_posterior(curves, PastRuns(grid, functions, query_x, query_y))
+figure = prior_and_posterior(curves, PastQueries(grid, functions, query_x, query_y))
 figure.savefig(arguments.out)
 print(f"Wrote {arguments.out}")

@@ -17,7 +17,7 @@ def quality(setting, day):
     return -8 * (power - 0.2 - day) ** 2 - 0.004 * (speed - 22 - 5 * day) ** 2 + np.cos(3 * power)
 
 
-# %% Past days: whoever worked then tried settings at random.
+# %% Past days: settings were tried at random.
 rng = np.random.default_rng(0)
 runs = []
 for day in rng.normal(0.0, 0.15, 10):
@@ -27,7 +27,7 @@ tasks = mp.Tasks.from_runs(runs, space=space, direction="maximize")
 
 # %% What do the past days teach?
 prior = mp.learn(tasks, budget="fast", seed=0)
-print(prior.findings["verdict"])
+print(prior.findings.verdict)
 mean, std = prior.condition([], []).predict([{"power": 1.5, "speed": 22}])
 print(f"Before the first try, at power 1.5 and speed 22: {mean[0]:.2f} ± {std[0]:.2f}")
 

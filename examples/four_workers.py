@@ -95,7 +95,7 @@ if small:
     prior = mp.learn(tasks, method=mp.methods.FPacohMap(num_steps=100), seed=0)
 else:
     prior = mp.learn(tasks, budget="fast", seed=0)
-    print(prior.findings["verdict"])
+    print(prior.findings.verdict)
 
 # %% Four workers begin at once
 study = optuna.create_study(study_name=f"{name}-today", storage=arguments.storage)

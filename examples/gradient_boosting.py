@@ -110,29 +110,29 @@ def best_so_far(objective, sampler):
     return np.maximum.accumulate([trial.value for trial in study.trials])
 
 
-rivals = {"TPESampler": optuna.samplers.TPESampler}
+baselines = {"TPESampler": optuna.samplers.TPESampler}
 if importlib.util.find_spec("torch"):
-    rivals["GPSampler"] = optuna.samplers.GPSampler
+    baselines["GPSampler"] = optuna.samplers.GPSampler
 else:
     print("Optuna's GPSampler needs PyTorch, which is not installed: it is left out.")
 
-curves = {sampler: {} for sampler in ("MetaPriorSampler", *rivals)}
+curves = {sampler: {} for sampler in ("MetaPriorSampler", *baselines)}
 for held_out in list(questions)[: 1 if small else None]:
     past = [f"{name} {number}" for name, number in objectives if name != held_out]
     prior = mp.learn(load_tasks(storage, studies=past), budget="fast" if small else "normal")
-    print(f"{held_out}: {prior.findings['verdict']}")
+    print(f"{held_out}: {prior.findings.verdict}")
     for seed, (question, objective) in enumerate(objectives.items()):
         if question[0] != held_out:
             continue
         ours = MetaPriorSampler(prior, seed=seed)
         curves["MetaPriorSampler"][question] = best_so_far(objective, ours)
-        for sampler, kind in rivals.items():
+        for sampler, kind in baselines.items():
             curves[sampler][question] = best_so_far(objective, kind(seed=seed))
 
 # %% The best score after so many trials: the mean over the questions about each data set
 early, late = (5, 10) if small else (10, 25)
-columns = [("MetaPriorSampler", early), *((name, late) for name in rivals)]
-columns += [("MetaPriorSampler", late), *((name, early) for name in rivals)]
+columns = [("MetaPriorSampler", early), *((name, late) for name in baselines)]
+columns += [("MetaPriorSampler", late), *((name, early) for name in baselines)]
 print(
     "\n| data set |", " | ".join(f"{sampler}, {trials} trials" for sampler, trials in columns), "|"
 )
@@ -151,8 +151,8 @@ for name, row in zip(tuned, means, strict=True):
     print(f"| {name} |", " | ".join(f"{value:.4f}" for value in row), "|")
 print("| **all** |", " | ".join(f"{value:.4f}" for value in means.mean(axis=0)), "|")
 
-# %% How sure is that? Differences to each rival, question by question
-for sampler, trials in columns[1 : 1 + len(rivals)]:
+# %% How sure is that? Differences to each baseline, question by question
+for sampler, trials in columns[1 : 1 + len(baselines)]:
     differences = [
         curve[early - 1] - curves[sampler][question][trials - 1]
         for question, curve in curves["MetaPriorSampler"].items()

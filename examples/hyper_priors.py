@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Hyper-priors: what is believed where nobody has looked
+# # Hyper-priors: what is believed away from data
 #
 # Twelve past runs, all of them in the left half of the domain. Where there are data the learned
 # prior follows them; where there are none it follows the hyper-prior, whatever process that is.
@@ -15,7 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import metaprior as mp
-from metaprior.plots import Belief, hyper_prior_figure
+from metaprior.lab.plots import hyper_prior_figure
+from metaprior.plots import Belief
 from metaprior.processes import (
     AbstractProcess,
     Matern,

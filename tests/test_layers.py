@@ -1,4 +1,4 @@
-"""Imports point one way, and nothing heavy is imported before somebody asks for it."""
+"""Imports point one way, and nothing heavy is imported before it is needed."""
 
 import ast
 from pathlib import Path
@@ -8,30 +8,42 @@ import pytest
 import metaprior
 
 SOURCE = Path(metaprior.__file__).parent
-CHAIN = ("data", "gp", "processes", "meta", "methods", "bo", "studies", "cli")
-# Used by everybody, and using nobody.
-FREE = {"_precision", "_ascent", "_file_lock"}
 HEAVY = {"torch", "gpytorch", "botorch", "optuna", "pandas", "matplotlib", "sklearn"}
-# Parts that are themselves imported on first use, and then need it.
-OWN_HOST = {"plots": {"matplotlib"}, "adapters": {"optuna"}}
+# Packages that are themselves imported on first use, and then need it.
+OWN_HOST = {"plots": {"matplotlib"}, "lab": {"matplotlib"}, "adapters": {"optuna"}}
 
-# What each part may import of the others; a part that is not named here may import everything.
-ALLOWED = {part: {*CHAIN[: i + 1], *FREE} for i, part in enumerate(CHAIN[:-1])}
-ALLOWED["bo"] |= {"_prior"}
-ALLOWED["studies"] |= {"_prior", "_learn", "environments", "metrics", "store", "learning"}
-ALLOWED |= {
-    "_precision": set(),
-    "_ascent": set(),
-    "_file_lock": set(),
-    "metrics": {"metrics"},
-    "plots": {"plots", "metrics"},
-    "environments": {"environments", *FREE, "data"},
-    "tables": {"tables", *FREE, "data"},
-    "learning": {"learning", *ALLOWED["methods"], "metrics", "store"},
-    "report": {"report", *FREE, "__version__", "_prior", "data", "gp", "metrics", "plots", "store"},
+# What each package may import of the others: one line for each, read from the bottom up.
+ALLOWED: dict[str, set[str]] = {
+    "words": set(),
+    "files": set(),
+    "metrics": set(),
+    "plots": set(),
+    "data": {"words", "files"},
+    "gp": set(),
+    "processes": {"gp"},
+    "meta": {"data", "gp", "processes"},
+    "methods": {"words", "data", "gp", "processes", "meta"},
+    "belief": {"words", "data", "gp", "methods", "store", "learning"},
+    "learning": {"words", "data", "gp", "meta", "methods", "metrics", "belief"},
+    "bo": {"words", "data", "gp", "methods", "belief"},
+    "store": {"words", "files", "data", "gp", "methods", "belief", "learning"},
+    "report": {"__version__", "words", "files", "data", "plots", "belief", "learning", "store"},
+    "lifelong": {"words", "files", "data", "methods", "belief", "learning", "bo", "store"},
+    "adapters": {"words", "files", "data", "belief", "learning", "bo", "store", "lifelong"},
 }
+LIBRARY = set(ALLOWED)
+# The paper uses the library and is used by its own commands only.
+ALLOWED["lab"] = LIBRARY
+ALLOWED["cli"] = {*LIBRARY, "lab", "metaprior", "__version__"}
+ALLOWED["__init__"] = LIBRARY | {"lab"}
 
 FILES = sorted(SOURCE.rglob("*.py"))
+# Every package and sub-package by its dotted name: `metaprior.lab.studies`.
+PACKAGES = {
+    ".".join(path.relative_to(SOURCE.parent).parent.parts)
+    for path in FILES
+    if path.name == "__init__.py"
+}
 
 
 def imported(source: str, *, everywhere: bool = True) -> set[str]:
@@ -64,6 +76,30 @@ def parts_of_ours(names: set[str]) -> set[str]:
     return {name[1] if len(name) > 1 else "metaprior" for name in ours}
 
 
+def foreign_modules(names: set[str], package: str) -> set[str]:
+    """Those of the imported names that are in a private module of another package.
+
+    A sub-package is a package of its own: `metaprior.lab.plots` sees the public names of
+    `metaprior.lab.studies` only. It may use private modules of the packages that it is inside of.
+    """
+    found = set()
+    for name in names:
+        steps = name.split(".")
+        # The last step is the imported name itself, which may begin with an underscore.
+        private = [i for i, step in enumerate(steps[:-1]) if i > 1 and step.startswith("_")]
+        if steps[0] != "metaprior" or not private:
+            continue
+        owner = ".".join(steps[: private[0]])
+        if package != owner and not package.startswith(f"{owner}."):
+            found.add(name)
+    return found
+
+
+def package_of(path: Path) -> str:
+    """The innermost package that a file is in."""
+    return ".".join(path.relative_to(SOURCE.parent).parent.parts)
+
+
 def part_of(path: Path) -> str:
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
@@ -72,20 +108,34 @@ def part_of(path: Path) -> str:
 def test_imports_point_down(path):
     names = imported(path.read_text())
     part = part_of(path)
-    if part in ALLOWED:
-        assert parts_of_ours(names) <= ALLOWED[part]
+    assert parts_of_ours(names) <= {part, *ALLOWED[part]}
+    assert not foreign_modules(names, package_of(path))
     if part == "gp":
         assert "optax" not in {name.split(".")[0] for name in names}
     at_once = {name.split(".")[0] for name in imported(path.read_text(), everywhere=False)}
     assert not at_once & HEAVY - OWN_HOST.get(part, set())
 
 
-def test_every_layer_is_looked_at():
-    parts = {part_of(path) for path in FILES}
-    assert ALLOWED.keys() <= parts and {"learning", "report", "tables"} <= ALLOWED.keys()
+def test_layers_cover_every_package():
+    assert {part_of(path) for path in FILES} == ALLOWED.keys()
 
 
-def test_a_violation_would_be_found():
+def test_layers_point_one_way():
+    """No package can reach itself through what it may import. The prior is the one exception: it
+    imports `store` when it is saved, and names the findings of `learning` in an annotation."""
+    allowed = {part: set(others) for part, others in ALLOWED.items()}
+    allowed["belief"] -= {"store", "learning"}
+
+    def reached(part: str, seen: frozenset[str] = frozenset()) -> set[str]:
+        below = allowed.get(part, set()) - seen
+        return below | {far for near in below for far in reached(near, seen | below)}
+
+    for part in LIBRARY:
+        assert part not in reached(part)
+        assert not reached(part) & {"lab", "cli"}
+
+
+def test_layers_find_a_violation():
     source = (
         "import torch\ndef later():\n    import pandas\n    from metaprior.bo import Optimizer\n"
     )
@@ -94,3 +144,42 @@ def test_a_violation_would_be_found():
     assert not parts_of_ours(imported(source)) <= ALLOWED["gp"]
     assert parts_of_ours({"metaprior"}) == {"metaprior"}
     assert parts_of_ours({"metaprior.bo"}) == parts_of_ours({"metaprior.bo._loop.f"}) == {"bo"}
+    private = imported("def later():\n    from metaprior.gp._linalg import cholesky\n")
+    assert foreign_modules(private, "metaprior.methods") == private
+    assert not foreign_modules(private, "metaprior.gp")
+    public = {"metaprior.gp.cholesky", "metaprior._version", "metaprior.lab.studies.race"}
+    assert not foreign_modules(public, "metaprior.methods")
+
+
+@pytest.mark.parametrize(
+    ("private", "owner", "inside"),
+    [
+        ("metaprior.lab.studies._races.race", "metaprior.lab.studies", "metaprior.lab.plots"),
+        ("metaprior.adapters.optuna._trials.x", "metaprior.adapters.optuna", "metaprior.adapters"),
+        ("metaprior.data.csv._sheet.Sheet", "metaprior.data.csv", "metaprior.data"),
+    ],
+)
+def test_layers_find_a_private_module_of_a_sub_package(private, owner, inside):
+    assert {owner, inside} <= PACKAGES
+    assert foreign_modules({private}, inside) == foreign_modules({private}, "metaprior.cli")
+    assert foreign_modules({private}, inside) == {private}
+    assert not foreign_modules({private}, owner)
+
+
+def test_layers_let_a_sub_package_use_the_package_that_it_is_inside_of():
+    private = {"metaprior.data._points.Column"}
+    assert not foreign_modules(private, "metaprior.data.csv")
+    assert foreign_modules(private, "metaprior.lab.plots") == private
+
+
+def test_layers_see_every_class_name_once_in_lab():
+    """One class name, one meaning: no class of the paper has the name of another in the package."""
+    classes = [
+        (node.name, path)
+        for path in FILES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+    ]
+    for name, path in classes:
+        others = [other for other, elsewhere in classes if other == name and elsewhere != path]
+        assert part_of(path) not in ("lab", "plots") or not others, (name, path)

@@ -1,6 +1,6 @@
 """The shipped tables of evaluations, made from the Parquet files they were collected in.
 
-    python tools/make_tables.py FOLDER_WITH_PARQUET src/metaprior/environments/tables
+    python tools/make_tables.py FOLDER_WITH_PARQUET src/metaprior/lab/environments/tables
 
 Needs pandas and pyarrow. Every column that a table needs is written as its different values and a
 code for each row: without loss, an eighth of the size, and readable with NumPy alone. Rows keep
@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from metaprior.environments._learners import LEARNERS, TEST_IDS, TRAINING_IDS, VALIDATION_IDS
+from metaprior.lab.environments import LEARNERS, TEST_IDS, TRAINING_IDS, VALIDATION_IDS
 
 SPLIT = {"train": TRAINING_IDS, "test": TEST_IDS, "extra": VALIDATION_IDS}
 

@@ -1,6 +1,5 @@
 """Why F-PACOH does not win where it does not: hand-written, with the numbers of the records."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +8,12 @@ import numpy as np
 from benchmarks.results._reading import EARLY, LAST, LATE_RUNS, OURS
 from benchmarks.results._samples import is_table, value_of
 from benchmarks.results._statistics import DataFrame, estimate
-from metaprior.plots._looks import in_order, title_of
-from metaprior.studies import read_records
-from metaprior.studies._entrants import known_families
+from metaprior.lab.environments import known_families
+from metaprior.lab.plots import in_order, title_of
+from metaprior.lab.studies import ChosenConfiguration, read_configurations, read_records
 
-# F-PACOH-MAP at its defaults with the plain UCB, of `python -m benchmarks.transfer`: simple regret
-# after 20 queries and calibration error (contexts of 1, 4, 8 and 16 points).
+# F-PACOH-MAP at its defaults with the paper's UCB, of `python -m benchmarks.transfer`: simple
+# regret after 20 queries and calibration error (contexts of 1, 4, 8 and 16 points).
 DEFAULTS = {"branin": (3.7e-4, 0.136), "camelback": (6.5e-7, 0.095), "hartmann6": (3.4e-4, 0.136)}
 # A run that has gone wrong: its last regret is above this share of random search's first.
 WRONG = 0.01
@@ -53,7 +52,7 @@ def _search_by_the_end(chosen: dict, regret: dict, studies: Path) -> str:
     }
     counts = ", ".join(f"{count} on {title_of(name)}" for name, count in near.items())
     gaps = "; ".join(
-        f"{label} on Hartmann6 {chosen[method, 'hartmann6']['scores']['simple_regret']:.1e} and "
+        f"{label} on Hartmann6 {chosen[method, 'hartmann6'].scores['simple_regret']:.1e} and "
         f"{regret[LAST][method, 'hartmann6']:.1e}"
         for method, label in ((OURS, "F-PACOH-MAP"), ("PacohMap", "PACOH-MAP"))
     )
@@ -75,36 +74,37 @@ def _worse_than_defaults(chosen: dict, regret: Any, error: Any) -> str:
         for name, (was, was_error) in DEFAULTS.items()
     )
     kappas = ", ".join(
-        f"{title_of(name)} {chosen[OURS, name]['settings']['kappa']:.2g}"
+        f"{title_of(name)} {chosen[OURS, name].settings['kappa']:.2g}"
         for name in in_order(name for method, name in chosen if method == OURS)
     )
-    settings = chosen[OURS, "hartmann6"]["settings"]
+    settings = chosen[OURS, "hartmann6"].settings
     return (
         "**So the searched configurations of F-PACOH-MAP are no better than its defaults** where "
-        f"both are known, and far worse on Hartmann6. Regret after {EARLY} queries, plain UCB: "
-        f"{numbers}. The defaults were chosen on other draws of these families, on more tasks, by "
-        "regret, calibration and likelihood together; theirs are means over 3 seeds instead of "
-        f"25. The weight κ that was chosen is anywhere in its range of 1e-4 to 0.5 ({kappas}). On "
-        "Hartmann6 it is the largest, with a short hyper-prior lengthscale "
-        f"({settings['hyper_lengthscale']:.2g}): away from past queries the prior is pulled to the "
-        "mean of all past values, and past values, collected by a search, are high. Looked at "
-        "apart, on seed 0: past values average 0.51, those at uniform points 0.07, and 98 % of "
-        "the latter lie below the predicted median given one point. So its intervals miss on one "
-        "side, and it starts slowly; in the end it still gets further than all but ABLR."
+        f"both are known, and far worse on Hartmann6. Regret after {EARLY} queries, with "
+        f"the paper's UCB: {numbers}. The defaults were chosen on other draws of these families, "
+        "on more tasks, by regret, calibration and likelihood together; theirs are "
+        "means over 3 seeds instead of 25. The weight κ that was chosen is anywhere in its range "
+        f"of 1e-4 to 0.5 ({kappas}). On Hartmann6 it is the largest, with a short hyper-prior "
+        f"lengthscale ({settings['hyper_lengthscale']:.2g}): away from past queries the prior is "
+        "pulled to the mean of all past values, and past values, collected by a search, are "
+        "high. Looked at apart, on seed 0: past values average 0.51, those at uniform points "
+        "0.07, and 98 % of the latter lie below the predicted median given one point. So its "
+        "intervals miss on one side, and it starts slowly; in the end it still gets further than "
+        "all but ABLR."
     )
 
 
 def _tables(chosen: dict) -> str:
     tables = [name for name in in_order(name for _, name in chosen) if is_table(name)]
     rates = ", ".join(
-        f"{chosen[OURS, name]['settings']['learning_rate']:.2g}" for name in dict.fromkeys(tables)
+        f"{chosen[OURS, name].settings['learning_rate']:.2g}" for name in dict.fromkeys(tables)
     )
     levels = "; ".join(_levels(name) for name in ("rpart", "xgboost"))
     return (
         "**On the tables there is little to learn a network from.** Fifteen past runs of 10, 20 "
         f"and 50 points: the search chose learning rates of {rates} for F-PACOH-MAP, next to the "
         "lower end of their range (1e-4), that is, little training in 4,000 steps. The Learned "
-        "GP, with a constant mean and one kernel for all datasets, and the vanilla GP have the "
+        "GP, with a constant mean and one kernel for all datasets, and the fixed GP have the "
         "lowest means in the end. Datasets differ in level about as much as values within one do "
         f"({levels}), and all past runs are standardised together. What F-PACOH-MAP and PACOH-MAP "
         "gain on tables is the first queries. Twelve test datasets tell few methods apart: most "
@@ -128,8 +128,8 @@ def _below_what_matters(regret: Any) -> str:
     return (
         "**In the end, two smooth dimensions are easy.** On Branin, whose values span hundreds, "
         f"F-PACOH-MAP ends at {regret[OURS, 'branin']:.1e} and ABLR at "
-        f"{regret['ABLR', 'branin']:.1e}; the vanilla GP has come to "
-        f"{regret['VanillaGP', 'branin']:.1e} by then. The difference is significant and too small "
+        f"{regret['ABLR', 'branin']:.1e}; the fixed GP has come to "
+        f"{regret['FixedGP', 'branin']:.1e} by then. The difference is significant and too small "
         "to matter."
     )
 
@@ -146,17 +146,17 @@ def _not_stuck(offline: DataFrame) -> str:
         ("NeuralProcess", "branin", "the neural process on Branin"),
     )
     tables = ", ".join(
-        f"{title_of(name)} {100 * shares['VanillaGP', name]:.1f} %"
+        f"{title_of(name)} {100 * shares['FixedGP', name]:.1f} %"
         for name in in_order(offline["environment"].unique())
         if is_table(name)
     )
     more = ", ".join(f"{words} {100 * shares[m, name]:.0f} %" for m, name, words in others)
     return (
-        "**Not the reason: settling for a wrong peak.** All methods use the paper's plain UCB "
+        "**Not the reason: settling for a wrong peak.** All methods use the paper's UCB "
         "with β = 2, without the checks that are the library's default, and one might expect a "
         "learned prior to stay where it is wrong. Runs whose regret does not change after t = "
         f"{HALF} although it is above 1 % of what random search has at first: F-PACOH-MAP {said}; "
-        f"{more}. On tables nothing is asked twice, and the vanilla GP has such runs as often "
+        f"{more}. On tables nothing is asked twice, and the fixed GP has such runs as often "
         f"({tables})."
     )
 
@@ -197,15 +197,16 @@ def _lifelong(lifelong: DataFrame) -> str:
         method: (int((some["simple_regret"] > LARGE_REGRET).sum()), len(some))
         for method, some in here.groupby("method")
     }
-    (ours, every), (theirs, _) = counts[OURS], counts["VanillaGP"]
+    (ours, every), (theirs, _) = counts[OURS], counts["FixedGP"]
     worst = here[here["method"] == OURS]["simple_regret"].max()
     return (
-        "**Lifelong on tables: transfer that hurts.** On GLMNET a vanilla GP is nearly done after "
+        "**Lifelong on tables: transfer that hurts.** On GLMNET a fixed GP is nearly done after "
         f"20 queries. {ours} of F-PACOH-MAP's {every} runs 8 to 10 end with a regret above "
-        f"{LARGE_REGRET} (the worst: {worst:.2g}), {theirs} of the vanilla GP's: priors learned "
-        "from a handful of runs keep it away from the best region for all 20 queries. With plain "
-        "UCB nothing guards against that. The first run has five different tasks, so that a fall "
-        "from there has wide intervals even where the mean falls by a factor of a hundred."
+        f"{LARGE_REGRET} (the worst: {worst:.2g}), {theirs} of the fixed GP's: priors learned "
+        "from a handful of runs keep it away from the best region for all 20 queries. With the "
+        "paper's UCB nothing guards against that. The first run has five different tasks, so "
+        "that a fall from there has wide intervals even where the mean falls by a factor of "
+        "a hundred."
     )
 
 
@@ -215,6 +216,6 @@ def _means(samples: DataFrame) -> Any:
     return {key: estimate(some).mean for key, some in groups}
 
 
-def _chosen(studies: Path) -> dict[tuple[str, str], dict[str, Any]]:
-    found = [json.loads(path.read_text()) for path in (studies / "chosen").glob("*/*.json")]
-    return {(each["method"], each["environment"]): each for each in found}
+def _chosen(studies: Path) -> dict[tuple[str, str], ChosenConfiguration]:
+    found = read_configurations(studies / "chosen")
+    return {(each.method, each.environment): each for each in found}

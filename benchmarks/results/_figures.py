@@ -1,12 +1,13 @@
 """The figures of the page, drawn anew from the records: those of a report may be older."""
 
-import shutil
 import tempfile
 from pathlib import Path
 
+import pandas as pd
 from PIL import Image
 
-from metaprior.plots import study_report
+from metaprior.lab.plots import report_results
+from metaprior.lab.studies import read_results
 
 # By the name of a figure on the page: the figure of a report, and the studies it is drawn from.
 FIGURES = {
@@ -44,11 +45,8 @@ def _shrink(source: Path, target: Path) -> None:
 
 
 def _report(studies: Path, names: tuple[str, ...], folder: Path) -> Path:
-    """The report of several studies of one kind as if they were one."""
-    (folder / "jobs").mkdir(parents=True)
-    shutil.copyfile(studies / names[0] / "study.json", folder / "study.json")
-    for name in names:
-        for path in (studies / name / "jobs").glob("*.parquet"):
-            shutil.copyfile(path, folder / "jobs" / path.name)
-    study_report(folder)
-    return folder / "report"
+    """The report of several studies of one kind as if they were one, in `folder`."""
+    found = [read_results(studies / name) for name in names]
+    records = pd.concat([each.records for each in found], ignore_index=True)
+    report_results(found[0]._replace(records=records), folder)
+    return folder

@@ -16,8 +16,8 @@ from benchmarks.results._samples import (
     value_of,
 )
 from benchmarks.results._statistics import DataFrame
-from metaprior.plots._looks import title_of
-from metaprior.plots._published import CALIBRATION_ERROR, LOG_LIKELIHOOD
+from metaprior.lab.plots import CALIBRATION_ERROR, LOG_LIKELIHOOD, title_of
+from metaprior.lab.studies import CONFIGURATIONS, read_configurations, read_study
 
 STEPS, INFERENCE_STEPS, RUNS = (1, 5, 20, 50, 100), (20, 100), (1, 2, 5, 10)
 
@@ -49,10 +49,7 @@ def page(studies: Path, images: str) -> str:
     why = explanation(studies, offline, calibration, lifelong)
     parts = [
         "# Results\n\n" + _opening(run),
-        "## Plain reading\n\n"
-        + INTERVALS
-        + "\n\n"
-        + _bullets(reading(offline, calibration, lifelong)),
+        "## Findings\n\n" + INTERVALS + "\n\n" + _bullets(reading(offline, calibration, lifelong)),
         "## Why F-PACOH does not win where it does not\n\n" + _bullets(why),
         "## What was run\n\n" + _what_was_run(run, studies),
         "## Offline: simple regret\n\n"
@@ -111,12 +108,11 @@ def _half_searched(studies: Path) -> list[str]:
     found = []
     for study in ("search", "search-rwgp"):
         folder = studies / study
-        asked = json.loads((folder / "study.json").read_text())["specification"]["draws"]
-        for path in sorted((folder / "configurations").glob("*/*.json")):
-            each = json.loads(path.read_text())
-            if (tried := each["searched"]["configurations"]) < asked:
+        asked = read_study(folder)["draws"]
+        for each in read_configurations(folder / CONFIGURATIONS):
+            if (tried := each.searched["configurations"]) < asked:
                 found.append(
-                    f"{each['method']} on {title_of(each['environment'])} was searched over "
+                    f"{each.method} on {title_of(each.environment)} was searched over "
                     f"{tried} of {asked} configurations; the others ran out of memory."
                 )
     return found

@@ -1,4 +1,4 @@
-"""The plain reading: the questions that the studies were made for, answered from their records."""
+"""The findings: the questions that the studies were made for, answered from their records."""
 
 from collections.abc import Sequence
 
@@ -14,9 +14,9 @@ from benchmarks.results._statistics import (
     score,
 )
 from benchmarks.results._tables import PARTIAL, environments_of, label_of
-from metaprior.plots._looks import in_order, looks_of, title_of
+from metaprior.lab.plots import in_order, looks_of, title_of
 
-OURS, BASELINE = "FPacohMap", "VanillaGP"
+OURS, BASELINE = "FPacohMap", "FixedGP"
 EARLY, LAST = 20, 100
 MOMENTS = (5, EARLY, LAST)
 FIRST_RUN, LATE_RUNS = 1, (8, 9, 10)
@@ -94,7 +94,7 @@ def _falls(lifelong: DataFrame) -> str:
     as_paper = _fall(_independent(first), _independent(late), OURS)
     numbers = "; ".join(
         f"{title_of(name)} {_mean(first, OURS, name)} to {_mean(late, OURS, name)} "
-        f"({_change(ours[name])}; vanilla GP {_mean(late, BASELINE, name)}, "
+        f"({_change(ours[name])}; fixed GP {_mean(late, BASELINE, name)}, "
         f"{_change(theirs[name])})"
         for name in in_order(ours)
     )
@@ -104,8 +104,8 @@ def _falls(lifelong: DataFrame) -> str:
         "10 (mean of the three)? By the difference over the five sequences, it "
         f"{_said(ours, words)}: {numbers}. With all 25 pairs of sequence and seed taken as "
         f"independent, as in the paper, it {_said(as_paper, words)}. The first run is the same for "
-        "all methods, a vanilla GP at its defaults on five tasks. Late runs have other tasks; the "
-        "vanilla GP learns nothing from run to run, so its change is due to tasks and to its "
+        "all methods, a fixed GP at its defaults on five tasks. Late runs have other tasks; the "
+        "fixed GP learns nothing from run to run, so its change is due to tasks and to its "
         "searched settings."
     )
 
@@ -122,7 +122,7 @@ def _below(lifelong: DataFrame) -> str:
     as_paper = against_others(_independent(late), OURS, "lower")[BASELINE]
     words = {"win": "below", "tie": "not told apart", "loss": "above"}
     return (
-        f"**Lifelong: is it below the vanilla GP's in runs 8 to 10?** It is {_said(found, words)}. "
+        f"**Lifelong: is it below the fixed GP's in runs 8 to 10?** It is {_said(found, words)}. "
         f"With all 25 pairs taken as independent: {_said(as_paper, words)}."
     )
 

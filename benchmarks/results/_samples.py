@@ -9,10 +9,8 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.results._statistics import DataFrame
-from metaprior.environments import Table
-from metaprior.studies import read_records
-from metaprior.studies._entrants import known_families
-from metaprior.studies._repetitions import keys_of
+from metaprior.lab.environments import Table, known_families
+from metaprior.lab.studies import keys_of, read_records
 
 COLUMNS = ["environment", "method", "seed", "task"]
 # The study of a method that has fewer seeds than the others.

@@ -16,14 +16,13 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from metaprior.lab.plots import Estimate
+from metaprior.lab.studies import DataFrame
 from metaprior.metrics import mean_and_interval
-from metaprior.plots._tables import Estimate
 
 Better = Literal["lower", "higher"]
 Verdict = Literal["win", "tie", "loss"]
 PAIR = ["seed", "task"]
-# The types of pandas say little about what its methods return.
-DataFrame = Any
 
 
 class Comparison(NamedTuple):

@@ -1,14 +1,22 @@
 """The tables of the page."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from benchmarks.results._statistics import Better, Comparison, DataFrame, estimate, rank, score
-from metaprior.plots._looks import in_order, key_of, looks_of, title_of
-from metaprior.plots._published import Published
-from metaprior.plots._tables import MISSING, Bold, Cell, Estimate, plain
+from metaprior.lab.plots import (
+    MISSING,
+    Bold,
+    Cell,
+    Estimate,
+    Published,
+    estimate_text,
+    in_order,
+    key_of,
+    looks_of,
+    title_of,
+)
+from metaprior.lab.studies import ChosenConfiguration, read_configurations
 
 PARTIAL = ("RankWeightedGP",)
 PARTIAL_MARK = " (5 seeds)"
@@ -86,11 +94,11 @@ def verdicts(moments: Mapping[str, Mapping[str, Mapping[str, Comparison]]]) -> s
 
 def configurations(folder: Path) -> str:
     """One table for each method: what was chosen on each environment, and its validation scores."""
-    found = [json.loads(path.read_text()) for path in sorted(folder.glob("*/*.json"))]
+    found = read_configurations(folder)
     parts = []
-    for method in looks_of(each["method"] for each in found):
-        some = {each["environment"]: each for each in found if each["method"] == method}
-        searched = list(next(iter(some.values()))["searched"]["ranges"])
+    for method in looks_of(each.method for each in found):
+        some = {each.environment: each for each in found if each.method == method}
+        searched = list(next(iter(some.values())).searched["ranges"])
         rows: list[list[Cell]] = [
             [title_of(name), *_chosen(some[name], searched)] for name in in_order(some)
         ]
@@ -99,12 +107,11 @@ def configurations(folder: Path) -> str:
     return "\n".join(parts)
 
 
-def _chosen(configuration: Mapping[str, Any], searched: list[str]) -> list[str]:
-    scores = configuration["scores"]
+def _chosen(configuration: ChosenConfiguration, searched: list[str]) -> list[str]:
     return [
-        *(f"{configuration['settings'][name]:.3g}" for name in searched),
-        str(configuration["searched"]["configurations"]),
-        *(f"{scores[name]:.2g}" for name in ("simple_regret", "inference_regret")),
+        *(f"{configuration.settings[name]:.3g}" for name in searched),
+        str(configuration.searched["configurations"]),
+        *(f"{configuration.scores[name]:.2g}" for name in ("simple_regret", "inference_regret")),
     ]
 
 
@@ -119,4 +126,4 @@ def _column(samples: DataFrame, better: Better) -> dict[str, Cell]:
 def _text(cell: Cell) -> str:
     if isinstance(cell, Bold):
         return f"**{_text(cell.cell)}**"
-    return plain(cell) if isinstance(cell, Estimate) else cell
+    return estimate_text(cell) if isinstance(cell, Estimate) else cell

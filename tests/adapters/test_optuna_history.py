@@ -290,7 +290,7 @@ def test_a_given_space_decides(memory):
 
 def test_the_tasks_can_be_learned_from(memory):
     add_plain(memory, "one", "two")
-    prior = mp.learn(load_tasks(memory), method=mp.methods.VanillaGP(), seed=0)
+    prior = mp.learn(load_tasks(memory), method=mp.methods.FixedGP(), seed=0)
     assert prior.direction == "minimize" and prior.space.names == ("x",)
 
 

@@ -22,7 +22,7 @@ import metaprior as mp
 from metaprior.adapters.optuna import MetaPriorSampler, restore, versions_in
 from metaprior.adapters.optuna._ledger import HEARTBEAT, StorageLedger
 from metaprior.adapters.optuna._relearning import finished_studies
-from metaprior.adapters.optuna._shelf import pack, unpack
+from metaprior.adapters.optuna._version_store import pack, unpack
 from metaprior.cli._app import app
 from metaprior.lifelong import Version
 from tests.adapters.lifelong_workers import NAME, SPACE, objective, stand_in
@@ -35,7 +35,7 @@ def quiet(monkeypatch):
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     monkeypatch.setattr("metaprior.cli._app.prepare_jax", lambda: None)
     # One kind of prior, of which only the numbers change: its code is compiled once.
-    monkeypatch.setattr("metaprior.adapters.optuna._lifelong.plain_prior", vanilla_prior)
+    monkeypatch.setattr("metaprior.adapters.optuna._lifelong.untrained_prior", vanilla_prior)
     # Runs that a version has not seen are examined elsewhere; here they score 0.
     monkeypatch.setattr(
         "metaprior.lifelong._versions.held_out_log_likelihood",
@@ -54,7 +54,7 @@ def learning(monkeypatch):
 
 
 def vanilla_prior(space, direction):
-    method = mp.methods.VanillaGP()
+    method = mp.methods.FixedGP()
     return mp.Prior(space, direction, method, method.blank_surrogate(space.num_columns))
 
 
@@ -387,7 +387,7 @@ def test_priors_in_an_artifact_store(tmp_path, learning):
 
 def test_packed_priors(tmp_path, hill_space, hill_runs):
     tasks = mp.Tasks.from_runs(hill_runs, space=hill_space)
-    folder = mp.learn(tasks, method=mp.methods.VanillaGP()).save(tmp_path / "prior")
+    folder = mp.learn(tasks, method=mp.methods.FixedGP()).save(tmp_path / "prior")
     packed = pack(folder)
     assert mp.load(unpack(packed, tmp_path / "again")).space == hill_space
     with pytest.raises(mp.PriorFileError, match="cannot be unpacked"):

@@ -377,4 +377,4 @@ def test_history_and_a_prior_from_the_shell(learning, hill_runs):
         np.testing.assert_array_equal(y, values)
     prior = mp.load(learning.out)
     assert prior.direction == "maximize" and prior.space.names == ("x", "z")
-    assert len(prior.findings["tasks"]) == 3
+    assert prior.findings is not None and len(prior.findings.tasks) == 3

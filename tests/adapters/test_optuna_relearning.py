@@ -3,7 +3,6 @@
 import io
 import pickle
 import sys
-from dataclasses import replace
 from types import SimpleNamespace
 
 import optuna
@@ -11,13 +10,14 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.storages import InMemoryStorage
 
-import metaprior as mp
 from metaprior.adapters.optuna import MetaPriorSampler
 from metaprior.adapters.optuna._background import main
 from metaprior.adapters.optuna._relearning import MEMBER, Settings, relearn, unlearned
-from metaprior.adapters.optuna._shelf import FolderShelf
-from metaprior.lifelong import plain_prior
+from metaprior.adapters.optuna._version_store import FolderVersionStore
+from metaprior.learning import Findings
+from metaprior.lifelong import untrained_prior
 from tests.adapters.lifelong_workers import NAME, SPACE
+from tests.quick_learn import quick_learn
 
 NUMBER, CHOICE = FloatDistribution(-1.0, 1.0), CategoricalDistribution(["a", "b"])
 NUMBERS, CHOICES = ((0.1, NUMBER), (0.7, NUMBER)), (("a", CHOICE), ("b", CHOICE))
@@ -35,7 +35,7 @@ def storage():
 
 @pytest.fixture
 def settings(storage, tmp_path):
-    return Settings(storage, NAME, FolderShelf(tmp_path, NAME), None, "fast", 0, 60.0)
+    return Settings(storage, NAME, FolderVersionStore(tmp_path, NAME), None, "fast", 0, 60.0)
 
 
 def past_study(storage, name, **values):
@@ -100,8 +100,7 @@ def test_what_was_not_learned_to_the_end_is_no_version(
     settings, storage, monkeypatch, interrupted, error
 ):
     def learn(tasks, **options):
-        prior = mp.learn(tasks, method=mp.methods.VanillaGP())
-        return replace(prior, findings={"interrupted": interrupted})
+        return quick_learn(tasks, Findings("", interrupted=interrupted))
 
     monkeypatch.setattr("metaprior.lifelong._versions.learn", learn)
     past_study(storage, "a", x=NUMBERS)
@@ -129,6 +128,6 @@ def test_the_other_process_says_what_went_wrong_in_a_sentence(
 
 
 def test_a_sampler_without_a_past_can_go_to_another_process():
-    sampler = MetaPriorSampler(plain_prior(SPACE, "maximize"), seed=0)
+    sampler = MetaPriorSampler(untrained_prior(SPACE, "maximize"), seed=0)
     copy = pickle.loads(pickle.dumps(sampler))
     assert (copy.prior.space, copy.prior.method) == (SPACE, sampler.prior.method)

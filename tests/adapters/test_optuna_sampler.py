@@ -15,7 +15,7 @@ from optuna.trial import TrialState
 
 import metaprior as mp
 from metaprior.adapters.optuna import MetaPriorSampler
-from metaprior.adapters.optuna._window import study_window
+from metaprior.adapters.optuna._study_window import study_window
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
@@ -51,10 +51,10 @@ def apart(points):
 
 
 @pytest.fixture(scope="module")
-def plain_prior(hill_runs, hill_space):
+def untrained_prior(hill_runs, hill_space):
     """A prior over the hills' space that has learned nothing of where they are: it is quick."""
     tasks = mp.Tasks.from_runs(hill_runs, space=hill_space)
-    return mp.learn(tasks, method=mp.methods.VanillaGP(), seed=0)
+    return mp.learn(tasks, method=mp.methods.FixedGP(), seed=0)
 
 
 @pytest.fixture
@@ -89,10 +89,10 @@ class TestProposals:
         down.optimize(lambda trial: -climb(trial), n_trials=4)
         assert points(up) == points(down)
 
-    def test_a_saved_prior_is_loaded(self, plain_prior, tmp_path):
-        folder = plain_prior.save(tmp_path / "prior")
+    def test_a_saved_prior_is_loaded(self, untrained_prior, tmp_path):
+        folder = untrained_prior.save(tmp_path / "prior")
         for prior in (folder, str(folder)):
-            assert MetaPriorSampler(prior).prior.space == plain_prior.space
+            assert MetaPriorSampler(prior).prior.space == untrained_prior.space
         with pytest.raises(mp.PriorFileError, match="nowhere"):
             MetaPriorSampler(tmp_path / "nowhere")
 
@@ -115,9 +115,9 @@ class TestProposals:
 
 
 class TestSpacesThatDiffer:
-    def test_bounds_and_steps_of_the_study_are_kept(self, plain_prior):
+    def test_bounds_and_steps_of_the_study_are_kept(self, untrained_prior):
         study = new_study(
-            MetaPriorSampler(plain_prior, seed=0, independent_sampler=NobodyIsAsked())
+            MetaPriorSampler(untrained_prior, seed=0, independent_sampler=NobodyIsAsked())
         )
 
         def objective(trial):
@@ -131,32 +131,32 @@ class TestSpacesThatDiffer:
         assert study.best_params["z"] == 5 and study.best_params["x"] > -0.02
         assert all(type(p["z"]) is int for p in points(study))
 
-    def test_what_the_prior_does_not_know_is_left_to_the_other_sampler(self, plain_prior):
-        study = new_study(MetaPriorSampler(plain_prior, seed=0))
+    def test_what_the_prior_does_not_know_is_left_to_the_other_sampler(self, untrained_prior):
+        study = new_study(MetaPriorSampler(untrained_prior, seed=0))
         study.optimize(
             lambda trial: climb(trial) + 0 * trial.suggest_float("other", 5.0, 6.0), n_trials=3
         )
         others = {p["other"] for p in points(study)}
         assert len(others) == 3 and all(5.0 <= other <= 6.0 for other in others)
 
-    def test_what_the_study_does_not_ask_for_is_held(self, plain_prior):
+    def test_what_the_study_does_not_ask_for_is_held(self, untrained_prior):
         study = new_study(
-            MetaPriorSampler(plain_prior, seed=0, independent_sampler=NobodyIsAsked())
+            MetaPriorSampler(untrained_prior, seed=0, independent_sampler=NobodyIsAsked())
         )
         study.optimize(lambda trial: height(trial.suggest_float("x", -1.0, 1.0), 5.0), n_trials=12)
         assert all(set(p) == {"x"} for p in points(study))
         assert abs(study.best_params["x"] - TOP["x"]) < 0.05
 
-    def test_a_prior_for_another_space_is_said_once(self, plain_prior):
-        study = new_study(MetaPriorSampler(plain_prior, seed=0), study_name="weekly")
+    def test_a_prior_for_another_space_is_said_once(self, untrained_prior):
+        study = new_study(MetaPriorSampler(untrained_prior, seed=0), study_name="weekly")
         with pytest.warns(UserWarning) as warned:
             study.optimize(lambda trial: trial.suggest_float("w", 0.0, 1.0), n_trials=5)
         assert len(warned) == 1 and len(study.trials) == 5
         message = str(warned[0].message)
         assert "'weekly'" in message and "['w']" in message and "sampled independently" in message
 
-    def test_a_parameter_of_another_kind_is_said_once(self, plain_prior):
-        study = new_study(MetaPriorSampler(plain_prior, seed=0))
+    def test_a_parameter_of_another_kind_is_said_once(self, untrained_prior):
+        study = new_study(MetaPriorSampler(untrained_prior, seed=0))
 
         def objective(trial):
             return trial.suggest_float("x", -1.0, 1.0) + trial.suggest_categorical("z", [1, 2])
@@ -165,8 +165,8 @@ class TestSpacesThatDiffer:
             study.optimize(objective, n_trials=4)
         assert len(warned) == 1 and all(p["z"] in (1, 2) for p in points(study))
 
-    def test_a_range_that_moves_and_one_that_is_far_away(self, plain_prior):
-        study = new_study(MetaPriorSampler(plain_prior, seed=0))
+    def test_a_range_that_moves_and_one_that_is_far_away(self, untrained_prior):
+        study = new_study(MetaPriorSampler(untrained_prior, seed=0))
         for low, high in [(0.0, 4.0), (2.0, 9.0), (20.0, 30.0)]:
             for _ in range(2):
                 trial = study.ask({"x": X, "z": FloatDistribution(low, high)})
@@ -182,7 +182,7 @@ class TestSpacesThatDiffer:
             for k in (3.0, 3.5)
         ]
         tasks = mp.Tasks.from_runs(runs, space=space)
-        prior = mp.learn(tasks, method=mp.methods.VanillaGP(), seed=0)
+        prior = mp.learn(tasks, method=mp.methods.FixedGP(), seed=0)
         study = new_study(MetaPriorSampler(prior, seed=0))
         asked = {"x": FloatDistribution(0.0, 1.0), "c": CategoricalDistribution(["new", "a", None])}
         study.enqueue_trial({"x": 0.5, "c": "new"})
@@ -198,7 +198,7 @@ class TestSpacesThatDiffer:
         rows = [{"x": 0.1 * i, "c": c} for i, c in enumerate(["linear", "rbf"] * 4)]
         values = [x["x"] if x["c"] == "rbf" else -x["x"] for x in rows]
         tasks = mp.Tasks.from_runs([(rows, values)] * 2, space=space)
-        prior = mp.learn(tasks, method=mp.methods.VanillaGP(), seed=0)
+        prior = mp.learn(tasks, method=mp.methods.FixedGP(), seed=0)
         asked = {"c": {CategoricalDistribution(["rbf", "poly"]): None}, "x": {X: None}}
         window = study_window(space, asked)
         assert window is not None and window.held == (("c", "rbf"),)
@@ -215,8 +215,8 @@ class TestSpacesThatDiffer:
             )
         assert {p["c"] for p in points(study)} == {"rbf", "poly"}
 
-    def test_a_parameter_that_never_varies_is_no_loss(self, plain_prior, recwarn):
-        study = new_study(MetaPriorSampler(plain_prior, seed=0))
+    def test_a_parameter_that_never_varies_is_no_loss(self, untrained_prior, recwarn):
+        study = new_study(MetaPriorSampler(untrained_prior, seed=0))
         study.optimize(
             lambda t: height(t.suggest_float("x", -1.0, 1.0), t.suggest_float("z", 6.3, 6.3)),
             n_trials=4,
@@ -224,14 +224,14 @@ class TestSpacesThatDiffer:
         assert [str(warning.message) for warning in recwarn] == []
 
     @pytest.mark.filterwarnings("ignore:PartialFixedSampler is experimental")
-    def test_what_somebody_else_has_fixed(self, plain_prior):
+    def test_what_somebody_else_has_fixed(self, untrained_prior):
         """The best x for a fixed z of 9 is 0.8, far from where both would be best."""
 
         def ridge(trial):
             x, z = trial.suggest_float("x", -1.0, 1.0), trial.suggest_float("z", 0.0, 10.0)
             return -((x - (z / 5.0 - 1.0)) ** 2) - 0.1 * z
 
-        study = new_study(MetaPriorSampler(plain_prior, seed=0))
+        study = new_study(MetaPriorSampler(untrained_prior, seed=0))
         study.optimize(ridge, n_trials=8)
         study.sampler = optuna.samplers.PartialFixedSampler({"z": 9.0}, study.sampler)
         study.optimize(ridge, n_trials=8)
@@ -240,8 +240,8 @@ class TestSpacesThatDiffer:
         assert min(abs(p["x"] - 0.8) for p in late) < 0.05
         assert len({round(p["x"], 2) for p in late}) >= 4  # and not one of them again and again
 
-    def test_an_infinite_value_that_was_enqueued(self, plain_prior):
-        study = new_study(MetaPriorSampler(plain_prior, seed=0))
+    def test_an_infinite_value_that_was_enqueued(self, untrained_prior):
+        study = new_study(MetaPriorSampler(untrained_prior, seed=0))
         study.enqueue_trial({"x": float("inf"), "z": 5.0})
         with pytest.warns(UserWarning, match="out of range"):
             study.ask({"x": X, "z": Z})
@@ -251,12 +251,12 @@ class TestSpacesThatDiffer:
 
 
 class TestTrialsUnderWay:
-    def test_workers_with_one_seed_draw_other_parameters(self, plain_prior):
+    def test_workers_with_one_seed_draw_other_parameters(self, untrained_prior):
         """Of what the prior does not know; and the same worker draws the same again."""
         study = new_study(RandomSampler())
         trials = [study.ask() for _ in range(3)]
         drawn = [
-            MetaPriorSampler(plain_prior, seed=0).sample_independent(
+            MetaPriorSampler(untrained_prior, seed=0).sample_independent(
                 study, study.get_trials()[trial.number], name, X
             )
             for name in ("other", "another", "other")
@@ -339,10 +339,10 @@ class TestTrialsUnderWay:
         study.optimize(climb, n_trials=3)
         assert study.best_value > 1.9
 
-    def test_a_trial_that_failed_half_way_says_nothing_of_the_rest(self, plain_prior):
+    def test_a_trial_that_failed_half_way_says_nothing_of_the_rest(self, untrained_prior):
         """What it would have asked for is known to the sampler that proposed it, and to nobody
         else."""
-        samplers = [MetaPriorSampler(plain_prior, seed=0) for _ in range(2)]
+        samplers = [MetaPriorSampler(untrained_prior, seed=0) for _ in range(2)]
         study = new_study(samplers[0])
         for value in (0.1, 0.2):
             study.tell(study.ask({"x": X, "z": Z}), value)
@@ -352,7 +352,7 @@ class TestTrialsUnderWay:
         failed = []
         for study.sampler in samplers:
             study.ask({"x": X, "z": Z})
-            failed.append(study.sampler._follower(study)._optimizer._failed)
+            failed.append(study.sampler._proposer(study)._optimizer._failed)
         assert [len(each) for each in failed] == [1, 0]
         assert failed[0][0, 0] == pytest.approx((x + 1.0) / 2.0)
 
@@ -374,9 +374,9 @@ class TestTrialsUnderWay:
 
 
 class TestConstraints:
-    def test_the_best_feasible_point_is_found(self, plain_prior):
+    def test_the_best_feasible_point_is_found(self, untrained_prior):
         """The top is forbidden: x must stay at or below 0, where z decides."""
-        study = new_study(MetaPriorSampler(plain_prior, seed=0))
+        study = new_study(MetaPriorSampler(untrained_prior, seed=0))
 
         def objective(trial):
             value = climb(trial)

@@ -16,10 +16,8 @@ from benchmarks.results._page import minutes
 from benchmarks.results._reading import places
 from benchmarks.results._statistics import against_others, compare, estimate, rank, score
 from benchmarks.results._tables import beside_the_paper, by_method, configurations
-from metaprior.environments import Table
-from metaprior.studies import Job, start_study
-from metaprior.studies._records import write_record
-from metaprior.studies._repetitions import keys_of
+from metaprior.lab.environments import Table
+from metaprior.lab.studies import Job, keys_of, start_study, write_record
 
 
 def frame(method, values, environment="branin", units=None):
@@ -41,7 +39,7 @@ numbers = st.lists(st.floats(-100, 100), min_size=3, max_size=12)
 
 
 @given(numbers)
-def test_interval_agrees_with_scipy(values):
+def test_estimate_interval_agrees_with_scipy(values):
     mean, half_width, count = estimate(frame("A", values))
     assert count == len(values)
     if np.ptp(values) > 1e-9:
@@ -49,7 +47,7 @@ def test_interval_agrees_with_scipy(values):
         np.testing.assert_allclose([mean - half_width, mean + half_width], [low, high], atol=1e-9)
 
 
-def test_units_are_averaged_before_the_interval():
+def test_estimate_averages_units_before_the_interval():
     """Two datasets, one met three times: the mean of 2 and 6, not of all four numbers."""
     some = frame("A", [1.0, 2.0, 3.0, 6.0], units=["a", "a", "a", "b"])
     found = estimate(some)
@@ -60,7 +58,7 @@ def test_units_are_averaged_before_the_interval():
 
 @settings(max_examples=40)
 @given(numbers, st.integers(0, 2**31))
-def test_verdict_agrees_with_a_paired_t_test(values, seed):
+def test_compare_agrees_with_a_paired_t_test(values, seed):
     other = np.asarray(values) + np.random.default_rng(seed).normal(0.5, 1.0, len(values))
     found = compare(frame("A", values), frame("B", other), "lower")
     test = stats.ttest_rel(values, other)  # of differences that are never all equal
@@ -72,7 +70,7 @@ def test_verdict_agrees_with_a_paired_t_test(values, seed):
         assert compare(frame("A", values), frame("B", other), "higher").verdict == mirrored
 
 
-def test_pairs_are_of_the_same_seed_and_task():
+def test_compare_pairs_the_same_seed_and_task():
     """Rows in another order, and one without a partner, change nothing."""
     ours, theirs = frame("A", [1.0, 2.0, 3.0]), frame("B", [2.0, 3.1, 4.0, 99.0])
     found = compare(ours, theirs.iloc[::-1], "lower")
@@ -82,7 +80,7 @@ def test_pairs_are_of_the_same_seed_and_task():
         compare(ours, theirs.assign(task=7), "lower")
 
 
-def test_repeating_seeds_on_a_table_is_no_evidence():
+def test_compare_takes_repeated_seeds_on_a_table_for_no_evidence():
     """Ten seeds that say the same of two datasets are two numbers: a tie, not a win."""
     units = ["a", "b"] * 10
     ours = frame("A", [0.0, 0.0] * 10, units=units)
@@ -104,14 +102,14 @@ def study():
     return pd.concat(parts, ignore_index=True)
 
 
-def test_ranking_by_hand():
+def test_rank_by_hand():
     ranking = rank(study(), "lower", ["P"])
     assert ranking.best == "A" and ranking.leaders == {"A", "C", "P"}
     assert rank(study(), "lower").best == "P"
     assert rank(study(), "higher", ["P"]) == ("B", frozenset({"B"}))
 
 
-def test_wins_ties_and_losses_by_hand():
+def test_against_others_by_hand():
     both = pd.concat([study(), study().assign(environment="camelback")])
     flipped = both.assign(
         value=both["value"].where(both["environment"] == "branin", -both["value"])
@@ -131,7 +129,7 @@ def test_places_and_bold():
     assert bold == {"F-PACOH-MAP", "C", "RWGP (5 seeds)"}
 
 
-def test_the_dataset_is_found_behind_the_place():
+def test_samples_find_the_dataset_of_a_task():
     """`task` is a place in an order that each seed has anew."""
     for environment, seed in itertools.product(("glmnet", "rpart"), (0, 7)):
         drawn = Table(environment).test_tasks(4, key=keys_of(seed).tasks)
@@ -143,7 +141,7 @@ def test_the_dataset_is_found_behind_the_place():
     assert units.tolist() == ["3/2", "42"]
 
 
-def test_records_become_samples(tmp_path):
+def test_samples_are_made_from_records(tmp_path):
     """Two contexts, the metrics repeated at two levels: the mean over contexts, once."""
     folder = start_study(tmp_path / "calibration", {"kind": "calibration"})
     columns = {
@@ -154,8 +152,8 @@ def test_records_become_samples(tmp_path):
         "calibration_error": np.array([0.2, 0.2, 0.4, 0.4]),
         "log_likelihood": np.array([1.0, 1.0, 2.0, 2.0]),
     }
-    specification = {"environment": "branin", "method": "VanillaGP"}
-    write_record(folder, Job("metaprior.studies:run_calibration", specification), columns)
+    specification = {"environment": "branin", "method": "FixedGP"}
+    write_record(folder, Job("metaprior.lab.studies:run_calibration", specification), columns)
     rows = samples.calibration_records(tmp_path)
     assert len(rows) == 2
     [row] = samples.value_of(rows, "calibration_error").to_dict("records")
@@ -163,7 +161,7 @@ def test_records_become_samples(tmp_path):
     np.testing.assert_allclose(row["value"], 0.3)
 
 
-def test_cumulative_regret_sums_runs_and_leaves_out_random_search():
+def test_samples_of_cumulative_regret_leave_out_random_search():
     rows = pd.concat([frame("A", [1.0, 2.0]), frame("RandomSearch", [np.nan, np.nan])])
     rows = rows.rename(columns={"value": "inference_regret"})
     found = samples.cumulative(rows.assign(seed=0, unit="0"))
@@ -183,21 +181,23 @@ def test_stuck_runs_by_hand():
     assert [shares[name, "branin"] for name in ends] == [0.0, 1.0, 0.0]
 
 
-def test_tables_of_the_paper_and_of_configurations(tmp_path):
-    printed = {"vanillagp": {"branin": (0.123, 0.004)}}
-    text = beside_the_paper(frame("VanillaGP", [0.2, 0.4]), printed, "lower")
+def test_results_tables_of_the_paper_and_of_configurations(tmp_path):
+    printed = {"fixedgp": {"branin": (0.123, 0.004)}}
+    text = beside_the_paper(frame("FixedGP", [0.2, 0.4]), printed, "lower")
     assert "*0.123 ± 0.004*" in text and "0.3 ± 1.3" in text
     (tmp_path / "branin").mkdir()
     chosen = {
+        "format": "metaprior-configuration",
+        "format_version": 1,
         "environment": "branin",
-        "method": "VanillaGP",
+        "method": "FixedGP",
         "settings": {"lengthscale": 0.25, "variance": 1.0},
         "scores": {"simple_regret": 1e-5, "inference_regret": 0.0},
         "searched": {"configurations": 7, "ranges": {"lengthscale": ["log-uniform", 0.1, 1]}},
     }
-    (tmp_path / "branin" / "VanillaGP.json").write_text(json.dumps(chosen))
+    (tmp_path / "branin" / "FixedGP.json").write_text(json.dumps(chosen))
     assert "| Random Branin | 0.25 | 7 | 1e-05 | 0 |" in configurations(tmp_path)
 
 
-def test_wall_time_is_the_sum_of_the_pieces():
+def test_results_wall_time_is_the_sum_of_the_pieces():
     assert minutes({"pieces": [{"seconds": 90}, {"seconds": 30}]}) == 2.0

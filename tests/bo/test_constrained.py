@@ -28,6 +28,9 @@ class Line(AbstractPosterior):
     def cdf(self, x, y):
         raise NotImplementedError
 
+    def covariance(self, x):
+        raise NotImplementedError
+
     def sample(self, x, num, *, key):
         raise NotImplementedError
 

@@ -72,6 +72,9 @@ class KnowingPosterior(AbstractPosterior):
     def cdf(self, x, y):
         raise NotImplementedError
 
+    def covariance(self, x):
+        raise NotImplementedError
+
     def sample(self, x, num, *, key):
         raise NotImplementedError
 

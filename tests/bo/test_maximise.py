@@ -13,7 +13,7 @@ import scipy.stats
 from metaprior.bo import Search, UpperConfidenceBound, maximise
 from metaprior.bo._maximise import maximise_over
 from metaprior.data import Categorical, Integer, Real, Run, Space, empty_run, run_of
-from metaprior.methods import VanillaGP
+from metaprior.methods import FixedGP
 
 MIXED = Space(
     x=Real(0.0, 1.0), k=Integer(1, 6), c=Categorical(["a", "b", "c"]), z=Real(1e-3, 1.0, log=True)
@@ -29,7 +29,7 @@ def unit_grid(per_axis, d):
 def found_and_grid_best(d, run, grid, key):
     """Score of the maximum found, and the best score on a grid, of a vanilla GP's UCB."""
     space = Space(**{f"x{j}": Real(0.0, 1.0) for j in range(d)})
-    posterior = VanillaGP(lengthscale=0.3).from_scratch(d).condition(run)
+    posterior = FixedGP(lengthscale=0.3).from_scratch(d).condition(run)
     search = Search()
     candidates = search.candidates(space, run, key=key)
     score = UpperConfidenceBound().score(posterior, run, candidates, key=key)
@@ -114,11 +114,30 @@ def test_any_number_of_starts(num_starts):
     np.testing.assert_allclose(x, [0.3], atol=1e-6)
 
 
-def test_finite_candidates():
+def test_maximise_over_takes_the_best_allowed_candidate():
     candidates = jnp.array([[0.1], [0.9], [0.5], [0.7]])
     allowed = jnp.array([True, False, True, True])
     assert maximise_over(lambda u: u[0], candidates, allowed) == 3
     assert maximise_over(lambda u: -u[0], candidates, allowed) == 0
+
+
+def test_maximise_over_scores_50000_candidates_in_bounded_memory():
+    """Scored all at once, their distances to 256 observations alone would take 100 MB."""
+    observed = jnp.asarray(np.random.default_rng(0).uniform(size=(256, 4)))
+
+    def score(u):
+        squares = jnp.sum((observed - u[None, :]) ** 2, axis=1)
+        return jnp.sum(jnp.sort(jnp.exp(-squares))[:8])
+
+    def scratch_bytes(num):
+        shapes = (jax.ShapeDtypeStruct((num, 4), float), jax.ShapeDtypeStruct((num,), bool))
+        compiled = jax.jit(lambda c, a: maximise_over(score, c, a)).lower(*shapes).compile()
+        return compiled.memory_analysis().temp_size_in_bytes
+
+    few, many = scratch_bytes(4096), scratch_bytes(50_000)
+    copies = 50_000 * (4 + 2) * 8  # the candidates in blocks, and their scores
+    assert few > 4096 * 256 * 8  # the measure sees what one block needs
+    assert many < few + 2 * copies
 
 
 def test_candidates_cover_the_space_and_the_best_points():

@@ -17,10 +17,10 @@ from metaprior.bo import (
 from metaprior.methods import (
     AbstractPosterior,
     AbstractSurrogate,
+    FixedGP,
     GPSurrogate,
     Guarded,
     Moments,
-    VanillaGP,
 )
 
 SEARCH = Search(num_global=128, num_local=32, num_starts=4, num_steps=6)
@@ -40,7 +40,7 @@ def line_tasks():
 
 @pytest.fixture(scope="module")
 def prior(line_tasks):
-    return mp.learn(line_tasks, method=VanillaGP(lengthscale=0.5))
+    return mp.learn(line_tasks, method=FixedGP(lengthscale=0.5))
 
 
 def play(optimizer, num_queries):
@@ -64,6 +64,9 @@ class SteepPosterior(AbstractPosterior):
     def cdf(self, x, y):
         raise NotImplementedError
 
+    def covariance(self, x):
+        raise NotImplementedError
+
     def sample(self, x, num, *, key):
         raise NotImplementedError
 
@@ -78,7 +81,7 @@ class SteepSurrogate(AbstractSurrogate):
 
 def steep(space, **options):
     """An optimiser whose acquisition is always largest in the same corner."""
-    prior = mp.Prior(space, "maximize", VanillaGP(), SteepSurrogate())
+    prior = mp.Prior(space, "maximize", FixedGP(), SteepSurrogate())
     return mp.Optimizer(prior, search=SEARCH, **options)
 
 
@@ -306,7 +309,7 @@ def test_a_prior_without_a_guard_has_no_trust(prior):
 
 @pytest.fixture(scope="module")
 def guarded(line_tasks):
-    return mp.learn(line_tasks, method=Guarded(VanillaGP(lengthscale=0.5)))
+    return mp.learn(line_tasks, method=Guarded(FixedGP(lengthscale=0.5)))
 
 
 def trust_of(optimizer) -> float:
@@ -377,7 +380,7 @@ def rough(point):
 def test_a_rough_function_is_not_asked_the_same_again(reach, repeats):
     """Without the reach, the bound ends with one question again and again."""
     space = mp.Space(x=mp.Real(0.0, 1.0), z=mp.Real(0.0, 1.0))
-    method = VanillaGP(noise_variance=0.3, lengthscale=0.3)
+    method = FixedGP(noise_variance=0.3, lengthscale=0.3)
     prior = mp.Prior(space, "maximize", method, method.from_scratch(2))
     optimizer = mp.Optimizer(prior, seed=0, acquisition=RestlessConfidenceBound(reach=reach))
     asked = np.empty((0, 2))
@@ -401,7 +404,7 @@ class TestFixed:
         return -((point["x"] - best) ** 2)
 
     def optimizer(self, **options):
-        method = VanillaGP(lengthscale=0.5, noise_variance=1e-6)
+        method = FixedGP(lengthscale=0.5, noise_variance=1e-6)
         prior = mp.Prior(self.SPACE, "maximize", method, method.from_scratch(4))
         return mp.Optimizer(prior, seed=0, search=SEARCH, **options)
 

@@ -14,13 +14,13 @@ from metaprior.bo import (
     SurrogatePolicy,
     ThompsonSampling,
     UpperConfidenceBound,
-    _policy,
+    _maximise,
 )
 from metaprior.data import Categorical, Choices, Integer, Real, Space, empty_run, run_of
-from metaprior.methods import VanillaGP
+from metaprior.methods import FixedGP
 
 SPACE = Space(x=Real(0.0, 1.0))
-SURROGATE = VanillaGP(lengthscale=0.5).from_scratch(1)
+SURROGATE = FixedGP(lengthscale=0.5).from_scratch(1)
 POLICY = SurrogatePolicy(surrogate=SURROGATE, acquisition=UpperConfidenceBound(3.0), space=SPACE)
 RUN = run_of(np.array([[0.1], [0.4], [0.9]]), np.array([0.0, 1.0, -1.0]))
 GRID = jnp.linspace(0.0, 1.0, 20_001)[:, None]
@@ -96,7 +96,7 @@ def best_of(points, score):
 @pytest.mark.parametrize("block", [4096, 5])
 def test_surrogate_policy_chooses_the_best_row_left(block, monkeypatch):
     """Also when the choices are scored in three blocks, the last of them filled up."""
-    monkeypatch.setattr(_policy, "_BLOCK", block)
+    monkeypatch.setattr(_maximise, "BLOCK", block)
 
     @jax.jit
     def both(run, key):

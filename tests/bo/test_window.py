@@ -168,7 +168,7 @@ def test_a_prior_through_a_window_believes_the_same(guarded):
     space = mp.Space(x=mp.Real(0.0, 10.0), z=mp.Integer(0, 6))
     points = [[{"x": 2.0 * i + j, "z": i + j} for i in range(4)] for j in range(3)]
     tasks = mp.Tasks.from_runs([(p, [q["x"] - q["z"] for q in p]) for p in points], space=space)
-    method = mp.methods.VanillaGP()
+    method = mp.methods.FixedGP()
     prior = mp.learn(tasks, method=mp.methods.Guarded(method) if guarded else method, seed=0)
     every_x = ("x", whole_range(space.dimensions[0]))
     window = Window(space, (("z", Numbers(1.0, 5.0, step=2.0)), every_x))
@@ -187,7 +187,7 @@ def test_a_prior_through_a_window_believes_the_same(guarded):
 def test_sampled_functions_agree_with_the_whole():
     runs = [([[0.0], [10.0]], [0.0, 1.0])] * 2
     tasks = mp.Tasks.from_runs(runs, space=mp.Space(x=mp.Real(0.0, 10.0)))
-    prior = mp.learn(tasks, method=mp.methods.VanillaGP(), seed=0)
+    prior = mp.learn(tasks, method=mp.methods.FixedGP(), seed=0)
     window = Window(prior.space, (("x", Numbers(2.0, 4.0)),))
     run, key = empty_run(16, 1), jax.random.key(0)
     own = jnp.array([[0.0], [0.5], [1.0]])

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-import jax
 import numpy as np
 import pytest
 from rich.console import Console
@@ -16,10 +15,7 @@ from typer.testing import CliRunner
 
 import metaprior as mp
 from metaprior.cli._app import app
-from metaprior.cli._demo_report import speed_up
-from metaprior.cli._demo_study import collected_tasks
 from metaprior.cli._stages import Stages
-from metaprior.studies import Race, collect_histories
 
 WRITTEN = {"metaprior-demo.png", "results.json", "prior"}
 
@@ -75,7 +71,7 @@ def demo(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_writes_picture_numbers_and_prior(demo):
+def test_demo_writes_picture_numbers_and_prior(demo):
     assert {path.name for path in demo.out.iterdir()} == WRITTEN
     header = (demo.out / "metaprior-demo.png").read_bytes()[:24]
     assert header[:8] == b"\x89PNG\r\n\x1a\n"
@@ -83,21 +79,21 @@ def test_writes_picture_numbers_and_prior(demo):
 
 
 @pytest.mark.slow
-def test_the_saved_prior_can_be_used(demo):
-    prior = mp.load(demo.out / "prior", space=mp.environments.Branin().space)
+def test_demo_saves_a_usable_prior(demo):
+    prior = mp.load(demo.out / "prior", space=mp.lab.environments.Branin().space)
     assert prior.trained_on["tasks"] == 4
     mean, std = prior.condition([], []).predict([{"x1": 0.0, "x2": 5.0}])
     assert -1000 < mean[0] < 1000 and 0 < std[0] < 1000
 
 
 @pytest.mark.slow
-def test_prints_tables_that_say_what_was_done(demo):
+def test_demo_prints_tables_that_say_what_was_done(demo):
     words = " ".join(demo.tables.split())
     for phrase in (
         "Simple regret on 3 unseen Branin tasks: mean ± 95 % interval",
         "5 queries 10 queries",
         "F-PACOH",
-        "vanilla GP",
+        "fixed GP",
         "random search",
         "4 past runs of 6 queries",
         "calibration error log-likelihood",
@@ -107,21 +103,21 @@ def test_prints_tables_that_say_what_was_done(demo):
 
 
 @pytest.mark.slow
-def test_reports_progress_as_plain_lines_without_a_terminal(demo):
+def test_demo_reports_progress_as_lines_without_a_terminal(demo):
     places = [f"[{i}/9]" for i in range(1, 10)]
     assert [line.split()[0] for line in demo.progress] == 2 * places
 
 
 @pytest.mark.slow
-def test_json_is_the_file_and_the_same_seed_gives_the_same_numbers(demo):
+def test_demo_json_is_the_file_and_the_same_for_the_same_seed(demo):
     assert demo.printed_json == demo.numbers
 
 
 @pytest.mark.slow
-def test_numbers_have_their_places(demo):
+def test_demo_numbers_have_their_places(demo):
     found = json.loads(demo.numbers)
     assert found["seed"] == 3
-    assert set(found["simple_regret"]) == {"F-PACOH", "vanilla GP", "random search"}
+    assert set(found["simple_regret"]) == {"F-PACOH", "fixed GP", "random search"}
     for regret in found["simple_regret"].values():
         assert set(regret) == {"5", "10"}
         assert -1e-9 <= regret["10"]["mean"] <= regret["5"]["mean"] < 400
@@ -134,32 +130,7 @@ def test_numbers_have_their_places(demo):
             assert np.isfinite(measures["log_likelihood"])
 
 
-def test_past_queries_lie_on_the_functions_that_are_drawn(monkeypatch):
-    family, key = mp.environments.Mixture1d(), jax.random.key(1)
-
-    def random_race(policy, tasks, num_queries, *, key, noise_std):
-        """Queries anywhere: what matters here is only on which functions they are made."""
-        x = np.random.default_rng(0).uniform(size=(4, num_queries, 1))
-        y = np.stack(
-            [t.evaluate(20 * u - 10) for t, u in zip(family.unstack(tasks), x, strict=True)]
-        )
-        return Race(y, y, x, y)
-
-    monkeypatch.setattr("metaprior.studies._offline.race", random_race)
-    collected = collect_histories(family, 4, 6, key=key)
-    for i, task in enumerate(collected_tasks(family, 4, key)):
-        points, values = collected.run(i)
-        np.testing.assert_allclose(task.evaluate(points), values, rtol=1e-10)
-
-
-def test_speed_up_counts_queries():
-    ours = np.array([[9.0, 2.0, 0.0], [9.0, 4.0, 0.0]])
-    theirs = np.array([[9.0, 5.0, 3.5], [9.0, 5.0, 2.5]])
-    assert speed_up(ours, theirs) == {"queries_of_f_pacoh": 2, "queries_of_vanilla_gp": 3}
-    assert speed_up(theirs, ours)["queries_of_f_pacoh"] is None
-
-
-def test_refuses_a_file(tmp_path):
+def test_demo_refuses_a_file(tmp_path):
     path = tmp_path / "file"
     path.write_text("mine")
     result = invoke("demo", "--quick", "--out", path)
@@ -181,7 +152,7 @@ def test_refuses_a_file(tmp_path):
         {"results.json": '{"made_by": "metaprior demo"}', "thesis.tex": "mine"},
     ],
 )
-def test_refuses_a_folder_with_foreign_files(tmp_path, files):
+def test_demo_refuses_a_folder_with_foreign_files(tmp_path, files):
     for name, content in files.items():
         (tmp_path / name).write_text(content)
     result = invoke("demo", "--quick", "--out", tmp_path)
@@ -190,7 +161,7 @@ def test_refuses_a_folder_with_foreign_files(tmp_path, files):
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == files
 
 
-def test_refuses_wrong_options():
+def test_demo_refuses_wrong_options():
     for arguments in (["demo", "--sedd", "1"], ["demo", "--seed", "-1"], ["demmo"]):
         result = invoke(*arguments)
         assert result.exit_code == 2
@@ -215,7 +186,7 @@ def test_refuses_wrong_options():
         (KeyboardInterrupt(), 130, ""),
     ],
 )
-def test_what_the_library_raises_becomes_a_sentence(raised, code, message, monkeypatch):
+def test_cli_turns_what_the_library_raises_into_a_sentence(raised, code, message, monkeypatch):
     def fail(*_, **__):
         raise raised
 
@@ -224,24 +195,24 @@ def test_what_the_library_raises_becomes_a_sentence(raised, code, message, monke
     assert (result.exit_code, result.stderr) == (code, message)
 
 
-def test_a_missing_matplotlib_is_named(monkeypatch, tmp_path):
+def test_demo_names_a_missing_matplotlib(monkeypatch, tmp_path):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     result = invoke("demo", "--out", tmp_path)
     assert result.exit_code == 2 and "pip install 'metaprior[plots]'" in result.stderr
 
 
-def test_help_and_version():
+def test_cli_help_and_version():
     assert "demo" in invoke("--help").stdout
     assert "--quick" in invoke("demo", "--help").stdout
     assert invoke("--version").stdout == f"metaprior {mp.__version__}\n"
 
 
-def test_as_a_process_help_loads_neither_plots_nor_studies():
+def test_cli_version_loads_neither_plots_nor_studies():
     code = (
         "import sys; sys.argv = ['metaprior', '--version']\n"
         "from metaprior.cli import main\n"
         "try:\n    main()\n"
-        "finally:\n    print({'matplotlib', 'metaprior.studies'} & set(sys.modules))"
+        "finally:\n    print({'matplotlib', 'metaprior.lab.studies'} & set(sys.modules))"
     )
     environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
     done = subprocess.run(
@@ -251,7 +222,7 @@ def test_as_a_process_help_loads_neither_plots_nor_studies():
     assert done.stdout == f"metaprior {mp.__version__}\nset()\n"
 
 
-def test_as_a_module_bad_input_leaves_one_sentence(tmp_path):
+def test_demo_as_a_module_refuses_bad_input_in_one_sentence(tmp_path):
     path = tmp_path / "file"
     path.write_text("")
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
@@ -268,7 +239,7 @@ def test_as_a_module_bad_input_leaves_one_sentence(tmp_path):
     assert (tmp_path / "cache" / "metaprior").is_dir()
 
 
-def test_an_interrupt_ends_the_command_wherever_it_arrives():
+def test_demo_ends_at_an_interrupt_wherever_it_arrives():
     code = """
 import gc, os, signal, sys
 import metaprior.cli._demo
@@ -289,7 +260,7 @@ main()
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
-def test_a_terminal_sees_a_bar(capsys):
+def test_stages_show_a_bar_on_a_terminal(capsys):
     console = Console(force_terminal=True, width=100)
     with Stages(2, console) as stages:
         with stages.stage("Learning") as advance:

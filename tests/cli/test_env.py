@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from metaprior.cli._app import app
-from tests.environments.figshare_server import FILES, figshare
+from tests.lab.environments.figshare_server import FILES, figshare
 
 
 def invoke(*arguments):
@@ -19,7 +19,7 @@ def served():
         yield served
 
 
-def test_list_names_every_family_with_its_sizes():
+def test_env_list_names_every_family_with_its_sizes():
     found = invoke("env", "list")
     assert found.exit_code == 0, found.stderr
     lines = {line.split()[0]: line.split() for line in found.stdout.splitlines() if line.strip()}
@@ -27,7 +27,7 @@ def test_list_names_every_family_with_its_sizes():
     assert lines["xgboost"][1:] == ["10", "15", "50", "15", "3", "12", "shipped", "table"]
 
 
-def test_list_as_json():
+def test_env_list_as_json():
     families = json.loads(invoke("env", "list", "--json").stdout)
     assert [family["name"] for family in families] == [
         *("mixture1d", "branin", "camelback", "hartmann6"),
@@ -44,7 +44,7 @@ def test_list_as_json():
     assert families[0]["tasks"] == {"training": None, "validation": None, "test": None}
 
 
-def test_fetch_writes_the_tables_and_says_how_to_use_them(served, tmp_path):
+def test_env_fetch_writes_the_tables_and_says_how_to_use_them(served, tmp_path):
     for _ in range(2):  # the second time, nothing is left to do
         done = invoke("env", "fetch", "--to", tmp_path / "bot", "--url", served.url)
         assert done.exit_code == 0, done.stderr
@@ -54,7 +54,7 @@ def test_fetch_writes_the_tables_and_says_how_to_use_them(served, tmp_path):
     assert len(served.asked) == 2 + 3
 
 
-def test_fetch_fails_with_one_sentence_and_nothing_half_written(served, tmp_path):
+def test_env_fetch_fails_with_one_sentence_and_nothing_half_written(served, tmp_path):
     served.listed[1]["computed_md5"] = "0" * 32
     served.publish()
     done = invoke("env", "fetch", "--to", tmp_path, "--url", served.url)
@@ -68,6 +68,6 @@ def test_fetch_fails_with_one_sentence_and_nothing_half_written(served, tmp_path
     assert done.stderr.startswith("Error: ") and "answered 404" in done.stderr
 
 
-def test_help_names_both_commands():
+def test_env_help_names_both_commands():
     found = invoke("env", "--help").stdout
     assert "list" in found and "fetch" in found

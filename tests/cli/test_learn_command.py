@@ -16,19 +16,20 @@ from typer.testing import CliRunner
 import metaprior as mp
 from metaprior.cli._app import app
 from metaprior.cli._learn_progress import LearnBar
+from metaprior.learning import Findings, HeldOutScores, PastTask, PredictionScores, Replay
+from tests.quick_learn import quick_learn
 
-FINDINGS = {
-    "held_out": {
-        "tasks": 6,
-        "learned": {"calibration_error": 0.081, "log_likelihood": 1.25},
-        "vanilla": {"calibration_error": 0.2, "log_likelihood": -0.5},
-    },
-    "tasks": [{"task": 0, "outlier": False}, {"task": 3, "outlier": True}],
-    "replay": {"saved_evaluations": 7.3, "saved_interval": [4.1, 10.2]},
-    "notes": ["Only 6 past runs."],
-    "verdict": "This prior is calibrated and saves about 7 evaluations.",
-    "interrupted": False,
-}
+FINDINGS = Findings(
+    verdict="This prior is calibrated and saves about 7 evaluations.",
+    held_out=HeldOutScores(
+        tasks=6,
+        learned=PredictionScores(calibration_error=0.081, log_likelihood=1.25),
+        fitted=PredictionScores(calibration_error=0.2, log_likelihood=-0.5),
+    ),
+    replay=Replay(saved_evaluations=7.3, saved_interval=(4.1, 10.2)),
+    tasks=(PastTask(0), PastTask(3, outlier=True)),
+    notes=("Only 6 past runs.",),
+)
 
 
 def invoke(*arguments):
@@ -54,7 +55,7 @@ def runs(tmp_path, hill_runs):
 @pytest.fixture
 def learned(monkeypatch):
     """A stand-in for learning: it keeps what it was called with, and learns next to nothing."""
-    calls = SimpleNamespace(findings=dict(FINDINGS))
+    calls = SimpleNamespace(findings=FINDINGS)
 
     def learn(tasks, **options):
         calls.tasks, calls.options = tasks, options
@@ -62,14 +63,13 @@ def learned(monkeypatch):
             options["on_progress"](
                 SimpleNamespace(stage=stage, fraction=fraction, trying="32 settings", best=1.25)
             )
-        prior = mp.learn(tasks, method=mp.methods.VanillaGP())
-        return replace(prior, findings=calls.findings)
+        return quick_learn(tasks, calls.findings)
 
     monkeypatch.setattr("metaprior.cli._learn.learn", learn)
     return calls
 
 
-def test_reads_learns_and_saves(runs, learned, tmp_path, hill_runs):
+def test_learn_command_reads_learns_and_saves(runs, learned, tmp_path, hill_runs):
     out = tmp_path / "deep" / "prior"
     done = invoke("learn", runs, "--out", out, "--seed", 3, "--budget", "fast")
     assert done.exit_code == 0, done.stderr
@@ -79,14 +79,14 @@ def test_reads_learns_and_saves(runs, learned, tmp_path, hill_runs):
     assert mp.load(out).findings == FINDINGS
     words = " ".join(done.stdout.split())
     for phrase in (
-        "Read 6 runs from 6 files: 36 points, 1 to 8 a run; 'height' is maximized.",
+        "Read 6 runs from 6 files: 36 points, 1 to 8 per run; 'height' is maximized.",
         "Note: The value is taken from 'height', the last column of numbers.",
         '[x] kind = "real" low = -',
         "This prior is calibrated and saves about 7 evaluations.",
         "Predictions of held-out runs (6 runs)",
         "learned prior 1.250 0.081",
-        "vanilla GP -0.500 0.200",
-        "Evaluations saved in replays of held-out runs: 7.3 (95 % interval 4.1 to 10.2).",
+        "fitted GP -0.500 0.200",
+        "Evaluations saved per run in replays: 7.3 (95 % interval 4.1 to 10.2).",
         "Note: Only 6 past runs.",
         "Note: unlike the other runs: run3.",
         f"Saved in {out}. Next, a report to read: metaprior report {out}",
@@ -97,7 +97,7 @@ def test_reads_learns_and_saves(runs, learned, tmp_path, hill_runs):
     assert "32 settings, best held-out score 1.250)" in done.stderr
 
 
-def test_the_printed_space_can_be_given_back(runs, learned, tmp_path):
+def test_learn_command_accepts_the_space_it_printed(runs, learned, tmp_path):
     first = invoke("learn", f"{runs}/*.csv", "--out", tmp_path / "one")
     toml = first.stdout[first.stdout.index("[x]") : first.stdout.index("This prior")]
     (tmp_path / "space.toml").write_text(toml)
@@ -112,7 +112,7 @@ def test_the_printed_space_can_be_given_back(runs, learned, tmp_path):
     assert mp.load(tmp_path / "two").direction == "minimize"
 
 
-def test_json_is_one_object(runs, learned, tmp_path):
+def test_learn_command_json_is_one_object(runs, learned, tmp_path):
     done = invoke("learn", runs, "--out", tmp_path / "prior", "--json", "--budget", "2.5")
     assert done.exit_code == 0, done.stderr
     found = json.loads(done.stdout)
@@ -121,33 +121,34 @@ def test_json_is_one_object(runs, learned, tmp_path):
     assert found["runs"]["points"] == [1, 5, 6, 8, 8, 8]
     assert found["space"]["inferred"] is True
     assert [each["name"] for each in found["space"]["dimensions"]] == ["x", "z"]
-    assert found["findings"] == FINDINGS
+    assert found["findings"] == FINDINGS.to_json()
+    assert found["findings"]["held_out"]["fitted"]["log_likelihood"] == -0.5
     assert "Searching" in done.stderr
 
 
-def test_a_prior_without_findings_is_saved_all_the_same(runs, learned, tmp_path):
-    learned.findings = {}
+def test_learn_command_saves_a_prior_without_findings(runs, learned, tmp_path):
+    learned.findings = None
     done = invoke("learn", runs, "--out", tmp_path / "prior")
     assert done.exit_code == 0, done.stderr
     assert "Saved in" in done.stdout and "held-out" not in done.stdout
-    assert mp.load(tmp_path / "prior").findings == {}
+    assert mp.load(tmp_path / "prior").findings is None
 
 
-def test_an_interrupted_learning_saves_what_it_had(runs, learned, tmp_path):
-    learned.findings = {**FINDINGS, "interrupted": True}
+def test_learn_command_saves_the_best_prior_when_interrupted(runs, learned, tmp_path):
+    learned.findings = replace(FINDINGS, interrupted=True)
     done = invoke("learn", runs, "--out", tmp_path / "prior")
     assert done.exit_code == 130
     assert "Stopped early: this is the best prior so far." in done.stdout
-    assert mp.load(tmp_path / "prior").findings["interrupted"] is True
+    assert mp.load(tmp_path / "prior").findings == learned.findings
 
 
-def test_an_existing_prior_stays_without_force(runs, learned, tmp_path):
+def test_learn_command_keeps_an_existing_prior_without_force(runs, learned, tmp_path):
     out = tmp_path / "prior"
     assert invoke("learn", runs, "--out", out).exit_code == 0
     (out / "report.html").write_text("about it")
     before = (out / "prior.json").read_bytes()
     del learned.tasks
-    learned.findings = {"verdict": "Another one."}
+    learned.findings = Findings("Another one.")
     done = invoke("learn", runs, "--out", out)
     assert done.exit_code == 2
     assert done.stderr == (
@@ -157,12 +158,12 @@ def test_an_existing_prior_stays_without_force(runs, learned, tmp_path):
     assert (out / "prior.json").read_bytes() == before and not hasattr(learned, "tasks")
     done = invoke("learn", runs, "--out", out, "--force")
     assert done.exit_code == 0, done.stderr
-    assert mp.load(out).findings == {"verdict": "Another one."}
+    assert mp.load(out).findings == Findings("Another one.")
 
 
 @pytest.mark.parametrize("force", [(), ("--force",)])
 @pytest.mark.parametrize("name", ["thesis.tex", "prior.safetensors"])
-def test_a_folder_that_is_no_prior_is_refused(runs, learned, tmp_path, force, name):
+def test_learn_command_refuses_a_folder_that_is_not_a_prior(runs, learned, tmp_path, force, name):
     out = tmp_path / "mine"
     out.mkdir()
     (out / name).write_text("mine")
@@ -172,7 +173,9 @@ def test_a_folder_that_is_no_prior_is_refused(runs, learned, tmp_path, force, na
     assert [path.read_text() for path in out.iterdir()] == ["mine"]
 
 
-def test_places_where_nothing_can_be_saved(runs, learned, tmp_path, monkeypatch):
+def test_learn_command_refuses_places_where_nothing_can_be_saved(
+    runs, learned, tmp_path, monkeypatch
+):
     (tmp_path / "file").write_text("mine")
     monkeypatch.chdir(runs)
     for out, problem in (
@@ -201,7 +204,7 @@ def test_places_where_nothing_can_be_saved(runs, learned, tmp_path, monkeypatch)
         (("runs/run1.csv",), "Learning a prior needs at least 2 runs with values, received 1"),
     ],
 )
-def test_bad_input_is_one_sentence_and_nothing_is_written(
+def test_learn_command_answers_bad_input_in_one_sentence(
     runs, learned, tmp_path, monkeypatch, arguments, sentence
 ):
     monkeypatch.chdir(tmp_path)
@@ -213,7 +216,7 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(
     assert [path.name for path in tmp_path.iterdir()] == ["runs"]
 
 
-def test_a_second_interrupt_does_not_break_the_saving(runs, learned, tmp_path, monkeypatch):
+def test_learn_command_survives_an_interrupt_while_saving(runs, learned, tmp_path, monkeypatch):
     save = mp.Prior.save
 
     def interrupted(prior, folder):
@@ -228,7 +231,7 @@ def test_a_second_interrupt_does_not_break_the_saving(runs, learned, tmp_path, m
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_a_terminal_sees_a_bar(capsys):
+def test_learn_bar_shows_on_a_terminal(capsys):
     progress = SimpleNamespace(stage="Searching", fraction=0.25, trying="[8] settings", best=None)
     with LearnBar(Console(force_terminal=True, width=100)) as bar:
         bar(progress)
@@ -237,14 +240,14 @@ def test_a_terminal_sees_a_bar(capsys):
     assert "25 %" in shown and "[8] settings" in shown and "best" not in shown
 
 
-def test_help_names_the_options():
+def test_learn_command_help_names_the_options():
     found = invoke("learn", "--help").stdout
     for option in ("--out", "--space", "--direction", "--value", "--task", "--budget", "--json"):
         assert option in found
 
 
 @pytest.mark.slow
-def test_from_files_to_a_prior_as_a_process(runs, tmp_path):
+def test_learn_command_from_files_to_a_prior_as_a_process(runs, tmp_path):
     """Nothing replaced: files in, prior out, and the prior optimises."""
     done = subprocess.run(
         [

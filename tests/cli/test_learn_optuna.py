@@ -4,7 +4,6 @@ import json
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,6 +17,7 @@ import metaprior as mp
 from metaprior.adapters.optuna import StudyUse
 from metaprior.cli._app import app
 from metaprior.cli._studies_table import studies_table
+from tests.quick_learn import quick_learn
 
 DISTRIBUTIONS: dict[str, BaseDistribution] = {
     "x": FloatDistribution(-1.0, 1.0),
@@ -42,8 +42,7 @@ def learned(monkeypatch):
 
     def learn(tasks, **options):
         calls.tasks = tasks
-        prior = mp.learn(tasks, method=mp.methods.VanillaGP())
-        return replace(prior, findings={})
+        return quick_learn(tasks, None)
 
     monkeypatch.setattr("metaprior.cli._learn.learn", learn)
     return calls
@@ -94,7 +93,7 @@ def test_reads_a_storage_learns_and_saves(past, learned, tmp_path, hill_runs):
     assert mp.load(out).direction == "maximize"
     words = " ".join(done.stdout.split())
     for phrase in (
-        "Read 5 runs from 7 studies: 35 points, 5 to 8 a run; the value is maximized.",
+        "Read 5 runs from 7 studies: 35 points, 5 to 8 per run; the value is maximized.",
         "study trials trials left out used",
         "hill-0 1 no: fewer than 2 complete trials with finite values",
         "hill-1 5 1 running yes",

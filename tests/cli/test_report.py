@@ -1,4 +1,4 @@
-"""`metaprior report`: where it writes, what it prints, how it refuses."""
+"""`metaprior report`: where it writes, what it prints, what it refuses."""
 
 import json
 from dataclasses import replace
@@ -8,14 +8,18 @@ from typer.testing import CliRunner
 
 import metaprior as mp
 from metaprior.cli._app import app
+from metaprior.learning import Findings, HeldOutScores, PastTask, PredictionScores, Replay
 
 VERDICT = "This prior is calibrated and saves about 7 evaluations."
-FINDINGS = {
-    "verdict": VERDICT,
-    "held_out": {"learned": {"calibration_error": 0.05}, "vanilla": {"calibration_error": 0.2}},
-    "replay": {"saved_evaluations": 7.3, "saved_interval": [4.1, float("nan")]},
-    "tasks": [{"task": 0}, {"task": "week 3", "outlier": True}],
-}
+FINDINGS = Findings(
+    verdict=VERDICT,
+    held_out=HeldOutScores(
+        learned=PredictionScores(calibration_error=0.05),
+        fitted=PredictionScores(calibration_error=0.2),
+    ),
+    replay=Replay(saved_evaluations=7.3, saved_interval=(4.1, 10.2)),
+    tasks=(PastTask(0), PastTask(3, outlier=True)),
+)
 
 
 def invoke(*arguments):
@@ -24,18 +28,18 @@ def invoke(*arguments):
     return CliRunner().invoke(app, [str(each) for each in arguments], env=settings)
 
 
-def learn_vanilla():
+def learn_fixed():
     runs = [([[0.1], [0.5]], [0.0, 1.0]), ([[0.2], [0.9]], [0.5, 0.1])]
     tasks = mp.Tasks.from_runs(runs, space=mp.Space(x=mp.Real(0.0, 1.0)))
-    return replace(mp.learn(tasks, method=mp.methods.VanillaGP()), findings=FINDINGS)
+    return replace(mp.learn(tasks, method=mp.methods.FixedGP()), findings=FINDINGS)
 
 
 @pytest.fixture
 def saved(tmp_path):
-    return learn_vanilla().save(tmp_path / "prior")
+    return learn_fixed().save(tmp_path / "prior")
 
 
-def test_writes_into_the_folder_and_prints_the_verdict(saved):
+def test_report_is_written_into_the_folder_and_the_verdict_printed(saved):
     result = invoke("report", saved)
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout == f"{VERDICT}\nReport: {saved / 'report.html'}\n"
@@ -43,15 +47,15 @@ def test_writes_into_the_folder_and_prints_the_verdict(saved):
     assert invoke("report", saved).exit_code == 0
 
 
-def test_the_prior_stays_valid_and_a_saved_one_drops_the_report(saved):
+def test_report_leaves_the_prior_valid_and_saving_again_drops_it(saved):
     invoke("report", saved)
     loaded = mp.load(saved)
-    assert loaded.findings["verdict"] == VERDICT
+    assert loaded.findings == FINDINGS
     loaded.save(saved)
     assert not (saved / "report.html").exists() and mp.load(saved).method == loaded.method
 
 
-def test_json_has_the_main_numbers(saved, tmp_path):
+def test_report_json_has_the_main_numbers(saved, tmp_path):
     out = tmp_path / "new" / "page.html"
     result = invoke("report", saved, "--out", out, "--json")
     assert result.exit_code == 0 and out.is_file() and not (saved / "report.html").exists()
@@ -60,23 +64,23 @@ def test_json_has_the_main_numbers(saved, tmp_path):
         "report": str(out),
         "verdict": VERDICT,
         "saved_evaluations": 7.3,
-        "saved_interval": None,
+        "saved_interval": [4.1, 10.2],
         "calibration_error": 0.05,
-        "vanilla_calibration_error": 0.2,
+        "fitted_calibration_error": 0.2,
         "log_likelihood": None,
-        "vanilla_log_likelihood": None,
-        "outliers": ["week 3"],
+        "fitted_log_likelihood": None,
+        "outliers": [3],
         "notes": [],
     }
 
 
-def test_refusals_are_one_sentence(saved, tmp_path):
+def test_report_refuses_in_one_sentence(saved, tmp_path):
     mine = tmp_path / "mine.html"
     mine.write_text("<p>mine</p>")
     for arguments, words in (
         ([tmp_path / "nowhere"], "There is no prior in"),
         ([saved, "--out", tmp_path], "it is a folder; name a file"),
-        ([saved, "--out", mine], "a file that is no report is there"),
+        ([saved, "--out", mine], "a file that is not a report is there"),
     ):
         result = invoke("report", *arguments)
         assert result.exit_code == 2 and result.stdout == ""
@@ -84,15 +88,17 @@ def test_refusals_are_one_sentence(saved, tmp_path):
     assert mine.read_text() == "<p>mine</p>"
 
 
-def test_damaged_findings_are_one_sentence(saved):
+def test_report_names_damaged_findings_in_one_sentence(saved):
     path = saved / "prior.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"findings": {"tasks": 3}}))
+    damaged = {"findings": {"verdict": VERDICT, "tasks": 3}}
+    path.write_text(json.dumps(json.loads(path.read_text()) | damaged))
     result = invoke("report", saved)
-    assert result.exit_code == 2 and "'tasks' is 3 where a list" in result.stderr
+    assert result.exit_code == 2 and "'findings.tasks' is 3 where a list" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
     assert not (saved / "report.html").exists()
 
 
-def test_a_missing_matplotlib_is_named(saved, monkeypatch):
+def test_report_names_a_missing_matplotlib(saved, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     result = invoke("report", saved)
     assert result.exit_code == 2 and "pip install 'metaprior[plots]'" in result.stderr

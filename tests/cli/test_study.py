@@ -14,21 +14,21 @@ from typer.testing import CliRunner
 
 from metaprior.cli._app import app
 from metaprior.cli._study_progress import left, title
-from metaprior.studies import Job, read_records, read_study, run_jobs
+from metaprior.lab.studies import Job, read_records, read_study, run_jobs
 
 TINY = ("--smoke", "--environments", "mixture1d", "--num-steps", 20)
 PAST = ("--past-tasks", 4, "--past-steps", 4)
 # By kind: what makes it tiny, and how many jobs that is.
 KINDS = {
-    "supervised": ((*PAST, "--methods", "VanillaGP", "--seeds", 2), 2),
+    "supervised": ((*PAST, "--methods", "FixedGP", "--seeds", 2), 2),
     "offline": (
-        (*PAST, "--methods", "VanillaGP,RandomSearch", "--tasks", 2, "--steps", 3, "--seeds", 1),
+        (*PAST, "--methods", "FixedGP,RandomSearch", "--tasks", 2, "--steps", 3, "--seeds", 1),
         2,
     ),
     "lifelong": (("--methods", "RandomSearch", "--runs", 2, "--steps", 3, "--seeds", 2), 2),
-    "search": ((*PAST, "--methods", "VanillaGP", "--draws", 2, "--steps", 3), 1),
+    "search": ((*PAST, "--methods", "FixedGP", "--draws", 2, "--steps", 3), 1),
     "calibration": (
-        (*PAST, "--methods", "VanillaGP", "--tasks", 2, "--points", 20, "--seeds", 1),
+        (*PAST, "--methods", "FixedGP", "--tasks", 2, "--points", 20, "--seeds", 1),
         1,
     ),
 }
@@ -46,7 +46,7 @@ def no_cache(monkeypatch, tmp_path):
 
 @pytest.mark.study
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_study_runs_and_goes_on(kind, tmp_path):
+def test_study_of_every_kind_runs_and_resumes(kind, tmp_path):
     sizes, count = KINDS[kind]
     out = tmp_path / "study"
     done = invoke("study", kind, "--out", out, *TINY, *sizes, "--json")
@@ -58,7 +58,7 @@ def test_every_study_runs_and_goes_on(kind, tmp_path):
     assert all(Path(path).is_file() for path in found["written"])
     assert (out / "report" / "summary.json").is_file()
     if kind == "search":
-        settings = json.loads((out / "configurations/mixture1d/VanillaGP.json").read_text())
+        settings = json.loads((out / "configurations/mixture1d/FixedGP.json").read_text())
         assert settings["searched"]["configurations"] == 2
     before = read_records(out)
     again = invoke("study", kind, "--out", out, *TINY, *sizes)
@@ -71,15 +71,15 @@ def test_every_study_runs_and_goes_on(kind, tmp_path):
 
 
 @pytest.mark.study
-def test_a_search_is_read_by_other_studies(tmp_path):
+def test_study_reads_the_configurations_of_a_search(tmp_path):
     folder = tmp_path / "configurations" / "mixture1d"
     folder.mkdir(parents=True)
     chosen = {"format": "metaprior-configuration", "format_version": 1}
-    chosen |= {"environment": "mixture1d", "method": "VanillaGP", "settings": {"lengthscale": 0.9}}
-    (folder / "VanillaGP.json").write_text(json.dumps(chosen))
+    chosen |= {"environment": "mixture1d", "method": "FixedGP", "settings": {"lengthscale": 0.9}}
+    (folder / "FixedGP.json").write_text(json.dumps(chosen))
     done = invoke(
         *("study", "supervised", "--out", tmp_path / "out", *TINY, *PAST, "--seeds", 1),
-        *("--methods", "VanillaGP", "--configurations", tmp_path, "--json"),
+        *("--methods", "FixedGP", "--configurations", tmp_path, "--json"),
     )
     assert done.exit_code == 0, done.stderr
     records = read_records(tmp_path / "out")
@@ -87,7 +87,7 @@ def test_a_search_is_read_by_other_studies(tmp_path):
     assert set(records["configuration"]) == {"searched"}
 
 
-def test_failed_jobs_are_named_with_their_reasons(tmp_path):
+def test_study_names_failed_jobs_with_their_reasons(tmp_path):
     done = invoke(
         *("study", "offline", "--out", tmp_path / "out", "--smoke", "--environments", "glmnet"),
         *("--methods", "RandomSearch", "--steps", 99999, "--seeds", 1),
@@ -97,7 +97,7 @@ def test_failed_jobs_are_named_with_their_reasons(tmp_path):
     assert "99999 are needed" in done.stderr and "Traceback" not in done.stderr
 
 
-def test_damaged_records_are_said_in_a_sentence_and_made_again(tmp_path):
+def test_study_names_damaged_records_and_makes_them_again(tmp_path):
     arguments = (
         *("study", "offline", "--out", tmp_path, *TINY, "--methods", "RandomSearch"),
         *("--steps", 3, "--seeds", 1),
@@ -123,13 +123,13 @@ def test_damaged_records_are_said_in_a_sentence_and_made_again(tmp_path):
         (("offline", "--smoke", "--jobs", "0"), "A study needs at least 1 worker, got 0"),
     ],
 )
-def test_bad_input_ends_with_2_and_a_sentence(arguments, sentence, tmp_path):
+def test_study_refuses_bad_input_with_2_and_a_sentence(arguments, sentence, tmp_path):
     done = invoke("study", *arguments, "--out", tmp_path / "out")
     assert done.exit_code == 2, done.stderr
     assert done.stderr.startswith(f"Error: {sentence}") and "Traceback" not in done.stderr
 
 
-def test_another_study_in_the_folder_is_refused(tmp_path):
+def test_study_refuses_the_folder_of_another_study(tmp_path):
     arguments = ("--out", tmp_path, *TINY, "--methods", "RandomSearch", "--seeds", 1)
     assert invoke("study", "offline", *arguments, "--steps", 3).exit_code == 0
     done = invoke("study", "offline", *arguments, "--steps", 4)
@@ -137,12 +137,12 @@ def test_another_study_in_the_folder_is_refused(tmp_path):
     assert "holds another study (its `steps` is 3, yours is 4)" in done.stderr
 
 
-def test_plot_without_a_study(tmp_path):
+def test_study_plot_refuses_a_folder_without_a_study(tmp_path):
     done = invoke("study", "plot", tmp_path)
     assert done.exit_code == 2 and "There is no study in" in done.stderr
 
 
-def test_progress_in_words():
+def test_study_progress_in_words():
     job = Job("a:b", {"environment": "branin", "method": "ABLR", "seeds": [0, 1, 2]})
     assert title(job) == "ABLR on branin, seeds 0 to 2"
     pair = Job("a:b", {"environment": "branin", "method": "ABLR", "pairs": [[0, 3]]})
@@ -158,11 +158,11 @@ def test_progress_in_words():
 
 
 @pytest.mark.study
-def test_a_killed_study_ends_with_the_same_bytes_as_one_that_was_not(tmp_path):
+def test_study_killed_and_resumed_ends_with_the_same_bytes(tmp_path):
     """A real process, killed as soon as its first record is there."""
     arguments = [
         *("study", "offline", *map(str, TINY), *map(str, PAST), "--methods"),
-        *("LearnedGP,VanillaGP", "--tasks", "2", "--steps", "4", "--seeds", "3"),
+        *("LearnedGP,FixedGP", "--tasks", "2", "--steps", "4", "--seeds", "3"),
     ]
     environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache"), "OMP_NUM_THREADS": "1"}
     # The first process compiles, so that it is not done before it is killed.
@@ -195,7 +195,7 @@ def test_a_killed_study_ends_with_the_same_bytes_as_one_that_was_not(tmp_path):
 
 
 @pytest.mark.study
-def test_processes_and_blocks_give_the_records_of_one_process(tmp_path):
+def test_study_in_processes_and_blocks_gives_the_same_records(tmp_path):
     arguments = (
         *("study", "offline", *TINY, "--methods", "RandomSearch", "--steps", 3, "--seeds", 3),
     )
@@ -213,7 +213,7 @@ def test_processes_and_blocks_give_the_records_of_one_process(tmp_path):
 
 @pytest.mark.study
 @pytest.mark.parametrize("kind", KINDS)
-def test_smoke(kind, tmp_path):
+def test_study_smoke(kind, tmp_path):
     done = invoke("study", kind, "--smoke", "--out", tmp_path)
     assert done.exit_code == 0, done.stderr
     assert run_jobs([], tmp_path).exit_code == 0

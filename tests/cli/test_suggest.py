@@ -25,7 +25,7 @@ def no_cache(monkeypatch):
 @pytest.fixture(scope="module")
 def prior(tmp_path_factory, hill_space, hill_runs):
     tasks = mp.Tasks.from_runs(hill_runs, space=hill_space)
-    learned = mp.learn(tasks, method=mp.methods.VanillaGP())
+    learned = mp.learn(tasks, method=mp.methods.FixedGP())
     return learned.save(tmp_path_factory.mktemp("vanilla") / "prior")
 
 
@@ -86,7 +86,7 @@ def test_values_may_be_typed_into_the_file(prior, run):
 
 def test_trust_of_a_guarded_prior_is_told(tmp_path, run, hill_space, hill_runs):
     tasks = mp.Tasks.from_runs(hill_runs, space=hill_space)
-    method = mp.methods.Guarded(mp.methods.VanillaGP())
+    method = mp.methods.Guarded(mp.methods.FixedGP())
     folder = mp.learn(tasks, method=method).save(tmp_path / "guarded")
     run.write_text("x,z,value\n0.3,6,2\n")
     done = invoke("status", "--prior", folder, "--run", run, "--json")
@@ -180,7 +180,7 @@ def test_processes_that_tell_at_once_lose_nothing(run):
 
 
 def test_a_run_with_failed_and_pending_rows_can_be_learned_from(tmp_path):
-    from metaprior.tables import read_runs
+    from metaprior.data.csv import read_runs
 
     (tmp_path / "a.csv").write_text("x,value\n0.1,1\n0.2,failed\n0.3,\n0.4,2\n")
     (tmp_path / "b.csv").write_text("x,value\n0.1,3\n0.9,FAILED\n0.8,2\n")

@@ -65,7 +65,7 @@ CASES = {
     "NeuralProcess": Case(QUICK, contracts="on average", num_latents=32, slow=True),
     # Weights are estimated from random rankings; the variance follows them as much as the data.
     "RankWeightedGP": Case(contracts="no", slow=True),
-    "VanillaGP": Case(seeded=False),
+    "FixedGP": Case(seeded=False),
     "SelfStandardisedGP": Case(seeded=False, units_from_past=False),
     "FittedGP": Case(seeded=False, units_from_past=False, slow=True),
     "Ensemble": Case({"base": FPacohMap(**QUICK), "members": 2}, slow=True),

@@ -223,3 +223,28 @@ def test_the_key_decides_what_is_drawn(trained):
     for mine, same, different in zip(first, again, other, strict=True):
         np.testing.assert_array_equal(mine, same)
         assert not np.allclose(mine, different)
+
+
+@eqx.filter_jit
+def joint(posterior, x, key):
+    return posterior.covariance(x), posterior.sample(x, NUM_DRAWS, key=key)
+
+
+@pytest.mark.parametrize("num", [0, 5])
+def test_covariance_is_that_of_the_function(trained, num):
+    """Its diagonal is the variance, and draws agree with it within five standard errors."""
+    run = unseen_run(num)
+    covariance, samples = map(
+        np.asarray, joint(condition(trained.surrogate, run), jnp.asarray(QUERIES), jr.key(0))
+    )
+    variance = np.asarray(predict(trained.surrogate, run).function_variance)
+    largest = variance.max()
+    np.testing.assert_allclose(np.diag(covariance), variance, rtol=1e-8, atol=1e-10 * largest)
+    np.testing.assert_allclose(covariance, covariance.T, atol=1e-12 * largest)
+    assert np.linalg.eigvalsh(covariance).min() > -1e-10 * len(QUERIES) * largest
+    latents = trained.case.num_latents
+    share = 1.0 / NUM_DRAWS + (1.0 / latents if latents else 0.0)
+    centred = samples - samples.mean(axis=0)
+    products = centred[:, :, None] * centred[:, None, :]
+    error = np.sqrt(products.var(axis=0) * share) + 1e-8 * largest
+    np.testing.assert_array_less(np.abs(products.mean(axis=0) - covariance), 5 * error)

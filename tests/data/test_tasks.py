@@ -160,7 +160,7 @@ def test_only_like_tasks_can_be_joined():
 def test_several_tasks_are_required_only_where_asked_for():
     several = Tasks.from_runs(lines(2, 3), space=LINE)
     assert several.require_several() is several
-    with pytest.raises(ValueError, match="nothing to transfer; use VanillaGP or give more runs"):
+    with pytest.raises(ValueError, match="nothing to transfer; use FixedGP or give more runs"):
         several.subset([0]).require_several()
 
 

@@ -207,8 +207,8 @@ def priors(tasks):
         (offset, amplitude): mp.learn(
             tasks, method=FPacohMap(num_steps=20, offset=offset, amplitude=amplitude)
         )
-        for offset in (0.0, 1.0)
-        for amplitude in (0.0, 1.0)
+        for offset in (False, True)
+        for amplitude in (False, True)
     }
 
 
@@ -216,22 +216,22 @@ def test_training_moves_the_variances_that_are_on_and_no_switch(priors):
     for (offset, amplitude), prior in priors.items():
         trained = prior.surrogate.process
         assert trained.has_offset.dtype == trained.has_amplitude.dtype == bool
-        assert bool(trained.has_offset) == (offset > 0)
-        assert bool(trained.has_amplitude) == (amplitude > 0)
+        assert bool(trained.has_offset) == offset
+        assert bool(trained.has_amplitude) == amplitude
         start = np.log(0.25)
-        assert (float(trained.log_offset_variance) != start) == (offset > 0)
-        assert (float(trained.log_amplitude_variance) != start) == (amplitude > 0)
+        assert (float(trained.log_offset_variance) != start) == offset
+        assert (float(trained.log_amplitude_variance) != start) == amplitude
 
 
 def test_a_prior_with_effects_is_saved_and_loaded_bit_for_bit(priors, hill_runs, tmp_path):
-    prior = priors[1.0, 1.0]
+    prior = priors[True, True]
     loaded = mp.load(prior.save(tmp_path / "prior"))
-    assert loaded.method == prior.method == FPacohMap(num_steps=20, offset=1.0, amplitude=1.0)
+    assert loaded.method == prior.method == FPacohMap(num_steps=20, offset=True, amplitude=True)
     grid = [[-1.0, 0.0], [0.3, 6.0], [1.0, 10.0]]
     points, values = hill_runs[3]
     for x, y in (([], []), (points, values + 4.0)):
         ours, theirs = (p.condition(x, y).predict(grid) for p in (prior, loaded))
         np.testing.assert_array_equal(ours, theirs)
     # The control: without the effects it is another prior.
-    other = priors[0.0, 0.0].condition(points, values + 4.0).predict(grid)
+    other = priors[False, False].condition(points, values + 4.0).predict(grid)
     assert np.abs(np.asarray(other) - ours).max() > 1e-3

@@ -6,9 +6,7 @@ from jaxtyping import Array, Float
 
 from metaprior.data import Real, Run, Space, Tasks
 from metaprior.learning._exam import Answers
-from metaprior.methods import AbstractSurrogate
-from metaprior.methods._gaussian_posterior import AbstractGaussianPosterior
-from metaprior.methods._method import Moments
+from metaprior.methods import AbstractGaussianPosterior, AbstractSurrogate, Moments
 
 SPACE = Space(a=Real(0, 1))
 
@@ -22,6 +20,9 @@ class Level(AbstractGaussianPosterior):
 
     def moments(self, x):
         return Moments(self.mean + self.slope * x[0], self.variance, jnp.zeros_like(self.variance))
+
+    def covariance(self, x):
+        raise NotImplementedError
 
     def sample(self, x, num, *, key):
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Races by scores that are known beforehand: who is scored, who stops, who leads, and when."""
+"""Races whose scores are known: what is scored, what stops, what leads, and when; candidates."""
 
 from dataclasses import replace
 from typing import Any
@@ -10,27 +10,28 @@ from hypothesis import strategies as st
 
 from metaprior.learning import Budget, Watch
 from metaprior.learning import _race as racing
-from metaprior.learning._candidates import candidates
+from metaprior.learning._candidates import default_lane, lanes_of, require_candidates
 from metaprior.learning._exam import exam_of, folds_of
 from metaprior.learning._race import Race, Standing, run_race, survivors, winner
-from metaprior.methods import FPacohMap
+from metaprior.methods import ABLR, FixedGP, FPacohMap, LearnedGP, can_train_together
 from tests.learning.answers import tasks_of
 
 ALL = np.ones(5, bool)
+SHARE = 0.3
 
 
 def kept(scores: list[float], going_on: Any = ALL) -> list[int]:
     return np.flatnonzero(survivors(np.asarray(scores, float), np.asarray(going_on))).tolist()
 
 
-def test_the_better_half_survives():
+def test_survivors_are_the_better_half():
     assert kept([1, 5, 3, 2, 4]) == [1, 2, 4]
     assert kept([1, 5, 3, 2, 4], [True, False, True, True, False]) == [2, 3]
     assert kept([1, 5, 3, 2, 4], [True, False, False, False, False]) == [0]
     assert kept([1, 5, 3, 2, 4], ~ALL) == []
 
 
-def test_who_diverged_does_not_survive():
+def test_survivors_have_not_diverged():
     nothing = -np.inf
     assert kept([nothing, nothing, 3, nothing, nothing]) == [2]
     assert kept([nothing] * 5) == []
@@ -39,7 +40,7 @@ def test_who_diverged_does_not_survive():
 
 @settings(deadline=None, max_examples=100)
 @given(st.lists(st.tuples(st.floats(-100, 100), st.booleans()), min_size=1, max_size=20))
-def test_nobody_stops_who_is_better_than_a_survivor(entries):
+def test_survivors_are_at_least_as_good_as_those_that_stop(entries):
     scores, going_on = (np.array(column) for column in zip(*entries, strict=True))
     chosen = survivors(scores, going_on)
     assert chosen.sum() == -(-going_on.sum() // 2) and not (chosen & ~going_on).any()
@@ -76,6 +77,11 @@ class MadeUpBatch:
     def surrogates(self):
         return np.arange(len(self.entries))
 
+    @property
+    def history(self):
+        """The step for the first entry, 1000 more for the next, and so on."""
+        return {"fit": 1000 * np.arange(len(self.entries))[:, None] + np.arange(self.steps)}
+
     def answers(self, exam, asked):
         return self.steps, np.arange(len(self.entries))
 
@@ -97,6 +103,7 @@ def race(monkeypatch, budget=BUDGET, scores=SCORES, watch=None) -> tuple[Race, M
         budget,
         seed=0,
         watch=watch or Watch(None),
+        share=SHARE,
         report=lambda *told: reports.append(told),
     )
     return found, MadeUpBatch.made[-1], reports
@@ -109,7 +116,7 @@ def look_up(answers, scores) -> np.ndarray:
     return scores[steps][method] + np.array([-1.0, 1.0])
 
 
-def test_the_worse_half_stops_at_each_rung(monkeypatch):
+def test_run_race_stops_the_worse_half_at_each_rung(monkeypatch):
     found, batch, reports = race(monkeypatch)
     assert batch.calls == [
         (10, [1, 1, 1, 1, 1, 1, 1, 1]),
@@ -127,29 +134,30 @@ def test_the_worse_half_stops_at_each_rung(monkeypatch):
     # The leader is the one that still trains, as it is now; its surrogate is without fold 0.
     assert found.leading == replace(METHODS[2], num_steps=40)
     assert found.leader == 4
+    assert found.history["fit"].tolist() == list(range(4000, 4040))
     assert [best for _, _, best in reports] == [None, 4.0, 6.0]
     # Ten steps of all, ten of half, twenty of a quarter: 10 + 5 + 5.
     np.testing.assert_allclose([fraction for fraction, _, _ in reports], [0.0, 0.5, 0.75])
     assert [text for _, text, _ in reports] == [
         "4 configurations, 10 steps",
         "2 configurations, 20 steps",
-        "1 configurations, 40 steps",
+        "1 configuration, 40 steps",
     ]
 
 
-def test_without_rungs_everybody_trains_to_the_end(monkeypatch):
+def test_run_race_without_rungs_trains_all_to_the_end(monkeypatch):
     found, batch, _ = race(monkeypatch, replace(BUDGET, rungs=()))
     assert all(sum(going_on) == 8 for _, going_on in batch.calls)
     assert len(found.standings) == 12
 
 
-def test_there_is_room_for_the_members_of_the_winner(monkeypatch):
+def test_run_race_has_room_for_the_members_of_the_winner(monkeypatch):
     """A member for each fold and one that sees everything, five times."""
     assert race(monkeypatch, replace(BUDGET, members=5))[0].places == 5 * 3
     assert race(monkeypatch)[0].places == 4 * 2
 
 
-def test_if_all_diverge_the_race_is_over(monkeypatch):
+def test_run_race_ends_if_all_diverge(monkeypatch):
     scores = {10: [1.0, 2.0, 3.0, 4.0], 20: [-np.inf] * 4, 40: [0.0] * 4}
     found, batch, _ = race(monkeypatch, scores=scores)
     assert [steps for steps, _ in batch.calls] == [10, 20]
@@ -170,16 +178,18 @@ class Interrupted(Watch):
 
 
 @pytest.mark.parametrize(("after", "scored", "leading"), [(1, 0, 0), (2, 4, 0), (3, 6, 2)])
-def test_an_interrupted_race_has_the_leader_of_what_was_scored(monkeypatch, after, scored, leading):
+def test_run_race_interrupted_has_the_leader_of_what_was_scored(
+    monkeypatch, after, scored, leading
+):
     found, batch, _ = race(monkeypatch, watch=Interrupted(after))
     assert len(batch.calls) == after and len(found.standings) == scored
     assert found.leading == replace(METHODS[leading], num_steps=batch.steps)
 
 
-def test_a_race_against_the_clock_ends_after_its_share(monkeypatch):
+def test_run_race_against_the_clock_ends_after_its_share(monkeypatch):
     class Late(Watch):
         def share(self, fraction: float) -> bool:
-            return fraction < 1.0
+            return fraction == SHARE
 
     found, batch, _ = race(monkeypatch, watch=Late(1e9))
     assert len(batch.calls) == 1 and len(found.standings) == 4
@@ -189,7 +199,7 @@ def standing(steps: int, *by_run: float) -> Standing:
     return Standing(FPacohMap(num_steps=steps), steps, np.array(by_run))
 
 
-def test_the_best_score_wins_and_of_equals_the_shortest_training():
+def test_winner_is_the_best_score_and_among_equals_the_shortest_training():
     """Better by the same amount in every run: no luck about it."""
     best = standing(100, 1.0, 2.0, 3.0)
     shorter, longer = (standing(steps, 0.5, 1.5, 2.5) for steps in (50, 400))
@@ -198,25 +208,66 @@ def test_the_best_score_wins_and_of_equals_the_shortest_training():
     assert winner([best, equal]) is winner([equal, best]) is equal
 
 
-def test_a_winner_that_diverged_wins_only_if_all_did():
+def test_winner_has_diverged_only_if_all_have():
     lost = standing(400, -np.inf, -np.inf)
     assert winner([lost, standing(10, -50.0, -60.0)]).steps == 10
     assert winner([lost, lost]).score == -np.inf
 
 
 @pytest.mark.parametrize("num", [1, 3, 6, 40])
-def test_candidates_are_of_one_shape_and_begin_alike(num):
-    found = candidates(num, 20, 6, seed=0)
+def test_default_lane_has_one_shape_and_begins_alike(num):
+    found = default_lane(num, 20, 6, seed=0)
     assert len(found) == num == len(set(found))
     sizes = ("feature_dim", "batch_size", "num_measurements", "measurements_from_task")
     assert len({tuple(getattr(method, name) for name in sizes) for method in found}) == 1
-    assert found == candidates(50, 20, 6, seed=0)[:num]
-    assert found[0] == candidates(num, 20, 6, seed=1)[0]
+    assert found == default_lane(50, 20, 6, seed=0)[:num]
+    assert found[0] == default_lane(num, 20, 6, seed=1)[0]
     assert all(type(method.offset) is type(method.kappa) is float for method in found)
 
 
-def test_other_seeds_draw_other_candidates_and_few_tasks_stay_closer():
-    ours, theirs = candidates(40, 20, 6, seed=0), candidates(40, 20, 6, seed=1)
+def test_default_lane_depends_on_the_seed_and_stays_closer_for_few_tasks():
+    ours, theirs = default_lane(40, 20, 6, seed=0), default_lane(40, 20, 6, seed=1)
     assert ours[10:] != theirs[10:]
-    few = candidates(40, 2, 6, seed=0)
+    few = default_lane(40, 2, 6, seed=0)
     assert np.mean([m.kappa for m in few[10:]]) > 2 * np.mean([m.kappa for m in ours[10:]])
+
+
+def test_lanes_of_groups_by_class_and_sizes_whatever_the_numbers():
+    small = FPacohMap(feature_dim=2)
+    first, second = FPacohMap(kappa=0.1), FPacohMap(kappa=0.2, num_steps=7, warp=1.0)
+    other = ABLR()
+    assert lanes_of([first, small, other, second]) == [[first, second], [small], [other]]
+    assert lanes_of([first, first]) == [[first, first]]
+
+
+def test_can_train_together_needs_one_class_and_equal_sizes():
+    assert can_train_together(LearnedGP(), LearnedGP(learning_rate=1.0, num_steps=3))
+    assert not can_train_together(LearnedGP(), LearnedGP(batch_size=3))
+    assert not can_train_together(LearnedGP(), ABLR())
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "words"),
+    [
+        ([], ValueError, "`candidates` is empty; give at least one method"),
+        (FPacohMap(), TypeError, r"`candidates` is FPacohMap\(.*; give a list of methods"),
+        ("FPacohMap", TypeError, "`candidates` is 'FPacohMap'; give a list of methods"),
+        (3, TypeError, "`candidates` is 3; give a list of methods"),
+        ([FPacohMap(), "ABLR"], TypeError, r"candidates\[1\] is 'ABLR'; give methods"),
+        ([FPacohMap], TypeError, r"candidates\[0\] is <class .*; give methods"),
+        (
+            [FPacohMap(), FixedGP()],
+            TypeError,
+            r"candidates\[1\] is FixedGP\(\), which is not trained by gradients",
+        ),
+    ],
+)
+def test_require_candidates_refuses_bad_input_in_one_sentence(given, error, words):
+    with pytest.raises(error, match=words) as caught:
+        require_candidates(given)
+    assert str(caught.value).endswith(".") and "\n" not in str(caught.value)
+
+
+def test_require_candidates_takes_any_sequence_of_gradient_methods():
+    require_candidates([FPacohMap()])
+    require_candidates((LearnedGP(), ABLR()))

@@ -1,4 +1,4 @@
-"""Replayed runs: who asks for what when, by surrogates whose beliefs are known."""
+"""Replayed runs: the order of queries, by surrogates whose predictions are known."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -15,16 +15,14 @@ from metaprior.learning._replay import (
     BETA,
     FEWEST_POINTS,
     SOLVED,
-    Replay,
+    Regrets,
     _order,
     _regret,
     evaluations_until_solved,
     replay,
     summary,
 )
-from metaprior.methods import AbstractSurrogate
-from metaprior.methods._gaussian_posterior import AbstractGaussianPosterior
-from metaprior.methods._method import Moments
+from metaprior.methods import AbstractGaussianPosterior, AbstractSurrogate, Moments
 from tests.learning.answers import LastSeen, Level, QuickPlainGP, Slope, tasks_of
 
 CAPACITY = 6
@@ -43,7 +41,7 @@ def order(surrogate: AbstractSurrogate, x: list[float], y: list[float]) -> list[
     return found[:length].tolist()
 
 
-def test_points_are_asked_from_the_highest_bound_down():
+def test_replay_order_is_from_the_highest_bound_down():
     """A point behind the end of the run would be the best of all, and is never asked."""
     x, y = [0.3, 0.9, 0.1, 0.6], [0.0, 0.0, 0.0, 0.0]
     assert order(Slope(jnp.asarray(1.0)), x, y) == [1, 3, 0, 2]
@@ -59,7 +57,7 @@ class Contrary(AbstractSurrogate):
         return Level(jnp.asarray(0.0), jnp.where(last > 0, -1.0, 1.0), jnp.asarray(1.0))
 
 
-def test_what_is_asked_depends_on_what_was_answered():
+def test_replay_order_depends_on_the_values_seen():
     x = [0.1, 0.2, 0.3, 0.4, 0.5]
     # 4 (no answer yet), +1: 0, then -1: 3, then -1: 2, then +1: 1.
     assert order(Contrary(), x, [-1.0, 0.0, 1.0, -1.0, 1.0]) == [4, 0, 3, 2, 1]
@@ -81,6 +79,9 @@ class Side(AbstractGaussianPosterior):
         is_large = jnp.where(x[0] > 0.5, 1.0, 0.0)
         return Moments(is_large, (1.0 - is_large) * self.std**2, jnp.asarray(0.0))
 
+    def covariance(self, x):
+        raise NotImplementedError
+
     def sample(self, x, num, *, key):
         raise NotImplementedError
 
@@ -88,7 +89,7 @@ class Side(AbstractGaussianPosterior):
         raise NotImplementedError
 
 
-def test_doubt_is_worth_a_try_if_there_is_enough_of_it():
+def test_replay_order_prefers_a_large_enough_uncertainty():
     surely = 1.01 / BETA
     assert order(Doubtful(jnp.asarray(surely)), [0.9, 0.1], [0.0, 0.0]) == [1, 0]
     assert order(Doubtful(jnp.asarray(0.98 * surely)), [0.9, 0.1], [0.0, 0.0]) == [0, 1]
@@ -96,7 +97,7 @@ def test_doubt_is_worth_a_try_if_there_is_enough_of_it():
 
 @settings(deadline=None, max_examples=30)
 @given(st.lists(st.floats(-5, 5), min_size=1, max_size=CAPACITY), st.integers(0, 2**31 - 1))
-def test_an_order_has_every_point_once(values, seed):
+def test_replay_order_has_every_point_once(values, seed):
     x = np.random.default_rng(seed).uniform(size=len(values)).tolist()
     assert sorted(order(Contrary(), x, values)) == list(range(len(values)))
 
@@ -116,39 +117,38 @@ def test_regret_has_no_unit_even_where_most_values_are_the_best(unit):
     np.testing.assert_allclose(found, [[1.0, 0.0, 0.0, 0.0]])
 
 
-def test_a_run_is_solved_when_hardly_any_regret_is_left():
+def test_evaluations_until_solved_allow_a_small_regret():
     little, much = 0.9 * SOLVED, 1.1 * SOLVED
     regret = np.array([[0.0, 0.0, 0.0], [1.0, much, little], [2.0, 0.0, np.nan]])
     assert evaluations_until_solved(regret).tolist() == [1, 3, 2]
 
 
-def test_what_is_saved_by_hand():
+def test_summary_of_saved_evaluations_by_hand():
     """Solved after 1, 2 and 1 evaluations instead of after 3, 3 and 1."""
     ours = np.array([[0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, np.nan], [0.0, 0.0, 0.0, 0.0]])
     theirs = np.array([[1.0, 1.0, 0.0, 0.0], [2.0, 1.0, 0.0, np.nan], [0.0, 0.0, 0.0, 0.0]])
-    found = summary(Replay(ours, theirs, theirs))
-    assert found["steps"] == [1, 2, 3, 4] and found["runs"] == 3
-    assert found["saved_evaluations"] == 1.0
+    found = summary(Regrets(ours, theirs, theirs))
+    assert found.steps == (1, 2, 3, 4) and found.runs == 3
+    assert found.saved_evaluations == 1.0
     expected = scipy.stats.t.interval(0.95, 2, 1.0, scipy.stats.sem([2.0, 1.0, 0.0]))
-    np.testing.assert_allclose(found["saved_interval"], expected)
-    np.testing.assert_allclose(found["learned"], [1 / 3, 0.0, 0.0, 0.0])
-    np.testing.assert_allclose(found["vanilla"], [1.0, 2 / 3, 0.0, 0.0])
+    assert found.saved_interval == pytest.approx(expected)
+    assert found.learned == pytest.approx((1 / 3, 0.0, 0.0, 0.0))
+    assert found.fitted == pytest.approx((1.0, 2 / 3, 0.0, 0.0))
 
 
-def test_a_run_that_has_ended_stays_where_it_ended():
-    """Which is at its best, whoever chose: all of its points have been asked."""
+def test_summary_keeps_a_finished_run_at_its_end():
+    """Its regret is then 0: all of its points have been queried."""
     regret = np.array([[2.0, 0.0, np.nan, np.nan], [3.0, 2.0, 2.0, 0.0]])
-    np.testing.assert_allclose(
-        summary(Replay(regret, regret, regret))["recorded"], [2.5, 1.0, 1.0, 0.0]
-    )
+    found = summary(Regrets(regret, regret, regret))
+    assert found.recorded == pytest.approx((2.5, 1.0, 1.0, 0.0))
 
 
-def test_one_run_saves_something_but_nobody_knows_how_surely():
-    found = summary(Replay(np.array([[0.0, 0.0]]), np.array([[1.0, 0.0]]), np.zeros((1, 2))))
-    assert found["saved_evaluations"] == 1.0 and found["saved_interval"] is None
+def test_summary_of_one_run_has_no_interval():
+    found = summary(Regrets(np.array([[0.0, 0.0]]), np.array([[1.0, 0.0]]), np.zeros((1, 2))))
+    assert found.saved_evaluations == 1.0 and found.saved_interval is None
 
 
-def test_every_run_is_replayed_with_the_surrogate_that_did_not_see_it(monkeypatch):
+def test_replay_uses_the_surrogate_that_did_not_see_the_run(monkeypatch):
     """In the first fold large points are expected to be good, and are; in the second small ones are
     expected to be good, and are not."""
     monkeypatch.setattr(_replay, "FittedGP", QuickPlainGP)
@@ -162,11 +162,11 @@ def test_every_run_is_replayed_with_the_surrogate_that_did_not_see_it(monkeypatc
     assert evaluations_until_solved(found.learned).tolist() == [1, 1, 5, 6]
     assert evaluations_until_solved(found.recorded).tolist() == [6, 6, 5, 6]
     assert np.isnan(found.learned[2, 5:]).all() and not np.isnan(found.learned[2, :5]).any()
-    # The plain GP has the same chances in both folds: its runs are the same.
-    np.testing.assert_array_equal(found.vanilla[0], found.vanilla[3])
+    # The fitted GP is the same in both folds, and so are its runs.
+    np.testing.assert_array_equal(found.fitted[0], found.fitted[3])
 
 
-def test_nothing_is_replayed_if_all_runs_are_short():
+def test_replay_is_none_if_all_runs_are_short():
     tasks = tasks_of([1.0], [1.0, 2.0])
     exam = exam_of(tasks, folds_of(2, 2))
     assert replay(LastSeen(jnp.zeros(2)), exam, 1) is None

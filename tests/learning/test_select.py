@@ -1,10 +1,11 @@
-"""The whole choice, in a tiny race: what comes out, that it is the same again, and what it bears.
+"""`learn` in a tiny race: what it returns, that it is reproducible, and what it survives.
 
 Everything has the lengths and the space of the hills, so that all of it is compiled once.
 """
 
 import json
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import equinox as eqx
@@ -13,10 +14,10 @@ import numpy as np
 import pytest
 
 import metaprior as mp
-from metaprior.learning import Budget, _budget, _select
+from metaprior.learning import Budget, Findings, _budget, _select
+from metaprior.learning._candidates import default_lane
 from metaprior.learning._race import Standing
-from metaprior.methods import Ensemble, FPacohMap, Guarded
-from metaprior.report._findings import read_findings
+from metaprior.methods import ABLR, Ensemble, FPacohMap, Guarded, LearnedGP
 
 # Every one of these learns, and that is mostly compilation.
 pytestmark = pytest.mark.slow
@@ -52,34 +53,37 @@ def leaves(prior: mp.Prior) -> list[np.ndarray]:
     return jax.tree.leaves(eqx.filter(prior.surrogate, eqx.is_array))
 
 
-def check(prior: mp.Prior, points, values) -> dict:
+def check(prior: mp.Prior, points, values) -> Findings:
     """The prior predicts, before and after a run, and its findings are whole; they come back."""
     for x, y in (([], []), (points, values)):
         mean, std = prior.condition(x, y).predict(points)
         assert np.isfinite(mean).all() and np.isfinite(std).all() and (std > 0).all()
-    findings = json.loads(json.dumps(prior.findings, allow_nan=False))
-    assert findings == prior.findings
-    assert read_findings(findings).verdict == findings["verdict"]
-    return findings
+    assert prior.findings is not None
+    plain = json.loads(json.dumps(prior.findings.to_json(), allow_nan=False))
+    assert Findings.from_json(plain) == prior.findings
+    return prior.findings
 
 
-def test_a_guarded_prior_with_findings(prior, hill_runs):
+def test_learn_returns_a_guarded_prior_with_findings_and_history(prior, hill_runs):
     assert isinstance(prior.method, Guarded)
     chosen = prior.method.base
     assert isinstance(chosen, FPacohMap) and chosen.num_steps in TINY.checkpoints
     findings = check(prior, *hill_runs[4])
-    assert findings["budget"] == "tiny" and findings["tried"] == 3
-    assert findings["chosen"]["steps"] == chosen.num_steps
-    assert findings["chosen"]["settings"]["kappa"] == chosen.kappa
-    assert findings["chosen"]["members"] == 1
-    assert findings["interrupted"] is False and findings["seconds"] > 0
-    assert [row["points"] for row in findings["tasks"]] == [1, 5, 6, 8, 8, 8]
-    assert prior.trained_on["tasks"] == 6 and prior.history == {}
+    assert findings.budget == "tiny" and findings.tried == 3
+    assert findings.chosen.steps == chosen.num_steps
+    assert findings.chosen.settings["kappa"] == chosen.kappa
+    assert findings.chosen.members == 1
+    assert findings.interrupted is False and findings.seconds
+    assert [row.points for row in findings.tasks] == [1, 5, 6, 8, 8, 8]
+    assert prior.trained_on["tasks"] == 6
+    assert set(prior.history) == {"fit", "complexity"}
+    for terms in prior.history.values():
+        assert terms.shape == (chosen.num_steps,) and np.isfinite(terms).all()
     # The one-point run is shown as it was given.
-    assert findings["examples"][0]["values"] == hill_runs[0][1].tolist()
+    assert findings.examples[0].values == tuple(hill_runs[0][1].tolist())
 
 
-def test_progress_grows_and_names_what_is_tried(prior, told):
+def test_learn_progress_grows_and_names_what_is_tried(prior, told):
     assert all(isinstance(each, mp.LearnProgress) for each in told)
     fractions = [each.fraction for each in told]
     assert fractions == sorted(fractions) and 0 <= fractions[0] and fractions[-1] <= 1
@@ -90,12 +94,13 @@ def test_progress_grows_and_names_what_is_tried(prior, told):
     assert len({each.stage for each in told}) >= 3
 
 
-def test_the_same_seed_gives_the_same_prior_bit_for_bit(prior, hill_tasks):
+def test_learn_gives_the_same_prior_for_the_same_seed_bit_for_bit(prior, hill_tasks):
     again = mp.learn(hill_tasks, budget="tiny")
     assert again.method == prior.method
     for ours, theirs in zip(leaves(again), leaves(prior), strict=True):
         np.testing.assert_array_equal(ours, theirs)
-    assert {**again.findings, "seconds": 0} == {**prior.findings, "seconds": 0}
+    assert again.findings is not None and prior.findings is not None
+    assert replace(again.findings, seconds=0.0) == replace(prior.findings, seconds=0.0)
     other = mp.learn(hill_tasks, budget="tiny", seed=1)
     assert other.trained_on["seed"] == 1
     assert other.condition([], []).predict(CORNERS)[0].tolist() != (
@@ -103,7 +108,7 @@ def test_the_same_seed_gives_the_same_prior_bit_for_bit(prior, hill_tasks):
     )
 
 
-def test_saved_and_loaded_bit_for_bit(prior, hill_runs, tmp_path):
+def test_load_gives_back_a_chosen_prior_bit_for_bit(prior, hill_runs, tmp_path):
     loaded = mp.load(prior.save(tmp_path / "prior"))
     assert loaded.method == prior.method and loaded.findings == prior.findings
     for x, y in (([], []), hill_runs[3], hill_runs[5]):
@@ -111,7 +116,7 @@ def test_saved_and_loaded_bit_for_bit(prior, hill_runs, tmp_path):
         np.testing.assert_array_equal(ours, theirs)
 
 
-def test_minimising_is_maximising_the_other_way_round(prior, hill_space, hill_runs):
+def test_learn_minimising_mirrors_maximising(prior, hill_space, hill_runs):
     down = [(points, -values) for points, values in hill_runs]
     tasks = mp.Tasks.from_runs(down, space=hill_space, direction="minimize")
     mirrored = mp.learn(tasks, budget="tiny")
@@ -120,8 +125,9 @@ def test_minimising_is_maximising_the_other_way_round(prior, hill_space, hill_ru
         other_mean, other_std = mirrored.condition(*other).predict(CORNERS)
         np.testing.assert_allclose(other_mean, -mean, rtol=1e-6)
         np.testing.assert_allclose(other_std, std, rtol=1e-6)
-    assert mirrored.findings["examples"][1]["values"] == (-hill_runs[1][1]).tolist()
-    assert mirrored.findings["held_out"] == prior.findings["held_out"]
+    assert mirrored.findings is not None and prior.findings is not None
+    assert mirrored.findings.examples[1].values == tuple((-hill_runs[1][1]).tolist())
+    assert mirrored.findings.held_out == prior.findings.held_out
 
 
 def spoilt(runs, kind: str):
@@ -148,18 +154,18 @@ def spoilt(runs, kind: str):
         "one run a million times larger",
     ],
 )
-def test_awkward_runs_break_nothing(hill_space, hill_runs, kind):
+def test_learn_survives_awkward_runs(hill_space, hill_runs, kind):
     runs = spoilt(hill_runs, kind)
     prior = mp.learn(mp.Tasks.from_runs(runs, space=hill_space), budget="tiny")
     findings = check(prior, *runs[4])
     equal = "All past values are equal: there is nothing to learn from them."
-    assert (equal in findings["notes"]) == (kind == "equal values")
+    assert (equal in findings.notes) == (kind == "equal values")
     if kind == "one run a million times larger":
-        foreseen = [row["log_likelihood"] for row in findings["tasks"]]
-        assert np.argmin(foreseen) == 3
+        predicted = np.array([row.log_likelihood for row in findings.tasks], float)
+        assert np.argmin(predicted) == 3
 
 
-def test_one_run_is_too_few_and_bad_budgets_are_refused(hill_tasks):
+def test_learn_refuses_one_run_and_bad_budgets(hill_tasks):
     with pytest.raises(ValueError, match="needs at least 2 tasks"):
         mp.learn(hill_tasks.subset([0]), budget="tiny")
     with pytest.raises(ValueError, match="The budget is 'huge'"):
@@ -168,7 +174,7 @@ def test_one_run_is_too_few_and_bad_budgets_are_refused(hill_tasks):
         mp.learn(hill_tasks, budget=-1.0)
 
 
-def test_if_everything_diverges_the_reader_is_told_what_to_look_at(hill_tasks, monkeypatch):
+def test_learn_says_what_to_check_if_every_configuration_diverged(hill_tasks, monkeypatch):
     def lost(methods, *rest, **how):
         found = raced(methods, *rest, **how)
         standings = [Standing(m, 5, np.full(3, -np.inf)) for m in methods]
@@ -181,7 +187,7 @@ def test_if_everything_diverges_the_reader_is_told_what_to_look_at(hill_tasks, m
 
 
 class PressedAt:
-    """A progress report at which somebody presses Ctrl-C."""
+    """A progress callback that presses Ctrl-C at its call of that number."""
 
     def __init__(self, number: int):
         self.number, self.told = number, []
@@ -193,17 +199,19 @@ class PressedAt:
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
-def test_ctrl_c_gives_the_best_so_far(hill_tasks, hill_runs, tmp_path, number):
+def test_learn_after_ctrl_c_returns_the_best_so_far(hill_tasks, hill_runs, tmp_path, number):
     """Before the first checkpoint, between checkpoints, and while the winner is trained anew."""
     pressed = PressedAt(number)
     prior = mp.learn(hill_tasks, budget="tiny", on_progress=pressed)
     assert len(pressed.told) == number
     findings = check(prior, *hill_runs[4])
-    assert findings["interrupted"] is True
-    assert "not judged on held-out runs" in findings["verdict"]
+    assert findings.interrupted is True
+    assert "not judged on held-out runs" in findings.verdict
     # What it says of its training is what it had: nothing, five steps, ten steps.
     base = prior.method.base  # pyright: ignore[reportAttributeAccessIssue]
-    assert base.num_steps == [0, 5, 10][number - 1] == findings["chosen"]["steps"]
+    assert base.num_steps == [0, 5, 10][number - 1] == findings.chosen.steps
+    if number > 1:
+        assert prior.history["fit"].shape == (base.num_steps,)
     loaded = mp.load(prior.save(tmp_path / "prior"))
     np.testing.assert_array_equal(
         loaded.condition(*hill_runs[3]).predict(CORNERS),
@@ -211,23 +219,23 @@ def test_ctrl_c_gives_the_best_so_far(hill_tasks, hill_runs, tmp_path, number):
     )
 
 
-def test_an_interrupted_race_of_small_features_loads(hill_tasks, monkeypatch, tmp_path):
+def test_learn_interrupted_in_a_race_of_small_features_loads(hill_tasks, monkeypatch, tmp_path):
     """The configuration that is saved is the one whose arrays are."""
     small = Budget("small", 3, (5, 10), (5,), 2, 1, (2, 6))
     monkeypatch.setitem(_budget.BUDGETS, "small", small)
     prior = mp.learn(hill_tasks, budget="small", on_progress=PressedAt(1))
-    assert prior.findings["chosen"]["settings"]["feature_dim"] == 2
+    assert prior.findings is not None and prior.findings.chosen.settings["feature_dim"] == 2
     assert mp.load(prior.save(tmp_path / "prior")).method == prior.method
 
 
-def test_time_that_is_over_at_once_gives_a_prior_that_says_so(hill_tasks, hill_runs, monkeypatch):
+def test_learn_without_time_returns_a_prior_that_says_so(hill_tasks, hill_runs, monkeypatch):
     monkeypatch.setitem(_budget.BUDGETS, "fast", TINY)
     prior = mp.learn(hill_tasks, budget=1e-3)
     findings = check(prior, *hill_runs[4])
-    assert findings["budget"] == "0.001 seconds" and "held_out" not in findings
-    # Nobody pressed anything: the command ends with success.
-    assert findings["interrupted"] is False
-    assert findings["verdict"].startswith("The budget was too short: this prior was not judged")
+    assert findings.budget == "0.001 seconds" and findings.held_out is None
+    # The user did not interrupt it: the command ends with success.
+    assert findings.interrupted is False
+    assert findings.verdict.startswith("The budget was too short: this prior was not judged")
 
 
 # Other shapes, each of which is compiled anew.
@@ -246,19 +254,19 @@ def wavy_runs(rng: np.random.Generator, lengths: list[int], num_columns: int) ->
     [[4] * 300, [300, 3, 60], [1, 1, 1], [1, 2]],
     ids=["300 tasks", "300 points", "single points", "1 and 2 points"],
 )
-def test_many_tasks_long_runs_and_single_points(lengths):
+def test_learn_takes_many_tasks_long_runs_and_single_points(lengths):
     space = mp.Space(a=mp.Real(0, 1), b=mp.Real(0, 1))
     runs = wavy_runs(np.random.default_rng(0), lengths, 2)
     prior = mp.learn(mp.Tasks.from_runs(runs, space=space), budget="tiny")
     findings = check(prior, *runs[0])
     assert prior.trained_on["observations"] == sum(lengths)
-    assert len(findings["tasks"]) == min(len(lengths), 24)
+    assert len(findings.tasks) == min(len(lengths), 24)
     if len(lengths) == 2:  # enough, and the reader is warned
-        assert findings["notes"][0].startswith("There are only 2 past runs")
+        assert findings.notes[0].startswith("There are only 2 past runs")
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_several_seeds_are_used_together_if_that_scores_better(
+def test_learn_uses_several_seeds_together_if_that_scores_better(
     hill_tasks, hill_runs, monkeypatch, tmp_path, together
 ):
     """Whether it does is decided here: of the answers for the mixture, or for each alone."""
@@ -280,7 +288,9 @@ def test_several_seeds_are_used_together_if_that_scores_better(
     findings = check(prior, *hill_runs[4])
     base = prior.method.base  # pyright: ignore[reportAttributeAccessIssue]
     assert isinstance(base, Ensemble if together else FPacohMap)
-    assert findings["chosen"]["members"] == (2 if together else 1)
+    assert findings.chosen.members == (2 if together else 1)
+    steps = findings.chosen.steps
+    assert prior.history["fit"].shape == ((2, steps) if together else (steps,))
     loaded = mp.load(prior.save(tmp_path / "prior"))
     assert loaded.method == prior.method
     np.testing.assert_array_equal(
@@ -289,7 +299,7 @@ def test_several_seeds_are_used_together_if_that_scores_better(
     )
 
 
-def test_spaces_of_every_kind(tmp_path: Path):
+def test_learn_takes_spaces_of_every_kind(tmp_path: Path):
     space = mp.Space(
         lr=mp.Real(1e-4, 1.0, log=True),
         depth=mp.Integer(1, 8),
@@ -311,3 +321,26 @@ def test_spaces_of_every_kind(tmp_path: Path):
         assert set(point) == {"lr", "depth", "kind", "share"} and point["kind"] in "abc"
         optimizer.tell(point, 1.0)
         assert optimizer.trust is not None and 0.0 < optimizer.trust < 1.0
+
+
+@pytest.mark.parametrize("candidates", [[LearnedGP()], [ABLR(), ABLR(learning_rate=0.01)]])
+def test_learn_takes_candidates_of_other_methods(hill_tasks, hill_runs, tmp_path, candidates):
+    prior = mp.learn(hill_tasks, candidates=candidates, budget="tiny")
+    findings = check(prior, *hill_runs[4])
+    base = prior.method.base  # pyright: ignore[reportAttributeAccessIssue]
+    assert replace(base, num_steps=candidates[0].num_steps) in candidates
+    assert findings.tried == len(candidates) and base.num_steps in TINY.checkpoints
+    assert prior.history["fit"].shape == (base.num_steps,)
+    loaded = mp.load(prior.save(tmp_path / "prior"))
+    np.testing.assert_array_equal(
+        loaded.condition(*hill_runs[3]).predict(CORNERS),
+        prior.condition(*hill_runs[3]).predict(CORNERS),
+    )
+
+
+def test_learn_with_the_default_candidates_given_is_learn_without(prior, hill_tasks):
+    """The default set is nothing special: the same prior, bit for bit."""
+    given = mp.learn(hill_tasks, candidates=default_lane(3, 6, 6, seed=0), budget="tiny")
+    assert given.method == prior.method
+    for ours, theirs in zip(leaves(given), leaves(prior), strict=True):
+        np.testing.assert_array_equal(ours, theirs)

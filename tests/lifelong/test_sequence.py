@@ -12,9 +12,10 @@ from typer.testing import CliRunner
 
 import metaprior as mp
 from metaprior.cli._app import app
-from metaprior.learning import held_out_log_likelihood
-from metaprior.lifelong import PriorSequence, Version, plain_prior
+from metaprior.learning import Findings, PastTask, held_out_log_likelihood
+from metaprior.lifelong import PriorSequence, Version, untrained_prior
 from metaprior.lifelong._versions import learn_version
+from tests.quick_learn import findings_with, quick_learn
 
 SPACE = mp.Space(x=mp.Real(-1.0, 1.0), z=mp.Real(0.0, 10.0))
 SPACE_FILE = """[x]
@@ -47,13 +48,10 @@ def learned(monkeypatch):
         if calls.error is not None:
             raise calls.error
         calls.during()
-        prior = mp.learn(tasks, method=mp.methods.VanillaGP())
         if calls.unfinished is not None:
-            return replace(prior, findings=calls.unfinished)
+            return quick_learn(tasks, calls.unfinished)
         calls.tasks.append(tasks)
-        score = calls.scores.pop(0)
-        rows = [{"task": i, "log_likelihood": score} for i in range(len(tasks))]
-        return replace(prior, findings={"tasks": rows})
+        return quick_learn(tasks, findings_with(tasks, calls.scores.pop(0)))
 
     monkeypatch.setattr("metaprior.lifelong._versions.learn", learn)
     # Runs that the old version has not seen are examined elsewhere; here they score 0.
@@ -82,7 +80,7 @@ def sequence(tmp_path):
     )
 
 
-def test_versions_come_and_are_kept_only_if_not_worse(sequence, learned):
+def test_sequence_keeps_a_version_only_if_it_is_not_worse(sequence, learned):
     learned.scores = [0.5, -3.0, 0.7]
     assert sequence.finish("a") is None and sequence.ledger.versions == ()
     first = sequence.finish("b")
@@ -102,7 +100,7 @@ def test_versions_come_and_are_kept_only_if_not_worse(sequence, learned):
         sequence.restore(7)
 
 
-def test_the_scores_are_compared_in_one_unit(sequence, learned, monkeypatch):
+def test_sequence_compares_scores_in_one_unit(sequence, learned, monkeypatch):
     learned.scores = [0.5, 0.5]
     first = sequence.finish("a") or sequence.finish("b")
     assert first is not None
@@ -120,7 +118,7 @@ def test_the_scores_are_compared_in_one_unit(sequence, learned, monkeypatch):
     assert not second.kept
 
 
-def test_a_failure_keeps_the_last_good_version_and_can_be_made_up_for(sequence, learned):
+def test_sequence_keeps_the_last_version_after_a_failure_and_recovers(sequence, learned):
     learned.scores = [0.5, 0.6]
     sequence.finish("a")
     sequence.finish("b")
@@ -137,17 +135,17 @@ def test_a_failure_keeps_the_last_good_version_and_can_be_made_up_for(sequence, 
 
 # What `learn` finds after Ctrl-C at the end and in the middle, and within too short a time.
 UNFINISHED = {
-    "interrupted": ({"interrupted": True}, KeyboardInterrupt),
+    "interrupted": (Findings("", interrupted=True), KeyboardInterrupt),
     "interrupted late": (
-        {"interrupted": True, "tasks": [{"task": 0, "log_likelihood": 1.0}]},
+        Findings("", interrupted=True, tasks=(PastTask(0, log_likelihood=1.0),)),
         KeyboardInterrupt,
     ),
-    "too short": ({"interrupted": False}, ValueError),
+    "too short": (Findings(""), ValueError),
 }
 
 
 @pytest.mark.parametrize("name", UNFINISHED)
-def test_what_was_not_learned_to_the_end_is_no_version(sequence, learned, name):
+def test_sequence_makes_no_version_of_unfinished_learning(sequence, learned, name):
     learned.scores = [0.5, 0.6]
     sequence.finish("a")
     sequence.finish("b")
@@ -163,7 +161,7 @@ def test_what_was_not_learned_to_the_end_is_no_version(sequence, learned, name):
 
 
 @pytest.mark.parametrize("restored", [1, 2])
-def test_what_is_restored_while_somebody_learns_stays_in_use(sequence, learned, restored):
+def test_sequence_keeps_a_version_restored_during_learning(sequence, learned, restored):
     learned.scores = [0.5, 0.6, 0.7, 0.8]
     for run in "abc":
         sequence.finish(run)
@@ -180,7 +178,7 @@ def test_what_is_restored_while_somebody_learns_stays_in_use(sequence, learned, 
     assert sequence.ledger.current == 4
 
 
-def test_ledgers_from_before_restorations_were_counted_are_read(sequence):
+def test_sequence_reads_ledgers_without_a_count_of_restorations(sequence):
     path = sequence.folder / "lifelong.json"
     data = json.loads(path.read_text())
     del data["restorations"]
@@ -188,9 +186,9 @@ def test_ledgers_from_before_restorations_were_counted_are_read(sequence):
     assert PriorSequence(sequence.folder).ledger == replace(sequence.ledger, restorations=0)
 
 
-def test_the_prior_without_a_past_can_be_saved(tmp_path):
+def test_untrained_prior_can_be_saved(tmp_path):
     space = mp.Space(x=mp.Real(-1.0, 1.0), kind=mp.Categorical(["a", "b", "c"]))
-    prior = plain_prior(space, "minimize")
+    prior = untrained_prior(space, "minimize")
     points, values = [{"x": 0.1, "kind": "a"}, {"x": 0.7, "kind": "c"}], [3.0, 5.0]
     for copy in (mp.load(prior.save(tmp_path / "prior")), pickle.loads(pickle.dumps(prior))):
         assert (copy.space, copy.direction, copy.method) == (space, "minimize", prior.method)
@@ -198,7 +196,7 @@ def test_the_prior_without_a_past_can_be_saved(tmp_path):
         np.testing.assert_array_equal(found, prior.condition(points, values).predict(points))
 
 
-def test_what_a_sequence_refuses(sequence, tmp_path, learned):
+def test_sequence_refuses_bad_input(sequence, tmp_path, learned):
     with pytest.raises(ValueError, match="no lifelong sequence in"):
         PriorSequence(tmp_path)
     with pytest.raises(ValueError, match="There is a sequence over"):
@@ -220,7 +218,7 @@ def test_what_a_sequence_refuses(sequence, tmp_path, learned):
         PriorSequence(sequence.folder)
 
 
-def test_a_damaged_version_says_how_to_go_back(sequence, learned):
+def test_sequence_says_how_to_restore_a_damaged_version(sequence, learned):
     learned.scores = [0.5]
     sequence.finish("a")
     sequence.finish("b")
@@ -229,7 +227,7 @@ def test_a_damaged_version_says_how_to_go_back(sequence, learned):
         _ = sequence.prior
 
 
-def test_by_the_command_line(tmp_path, learned):
+def test_sequence_by_the_command_line(tmp_path, learned):
     learned.scores = [0.5, 0.25]
     (tmp_path / "space.toml").write_text(SPACE_FILE)
     machine = tmp_path / "machine"
@@ -259,22 +257,22 @@ def test_by_the_command_line(tmp_path, learned):
     assert again.exit_code == 2 and "is finished" in again.stderr
 
 
-def test_how_a_run_ended_is_told(sequence, learned):
+def test_sequence_tells_how_a_run_ended(sequence, learned):
     def finish(run, *options):
         return invoke("tell", "--lifelong", sequence.folder, "--run", run, "--finish", *options)
 
     assert "The run a is finished. Learning begins with the second" in finish("a").stdout
-    learned.unfinished = {"interrupted": True}
+    learned.unfinished = Findings("", interrupted=True)
     interrupted = finish("b")
     assert interrupted.exit_code == 130
     assert interrupted.stderr == (
         "Learning was interrupted, so that there is no new version; the run b is finished, and the "
         "next --finish learns from it.\n"
     )
-    learned.unfinished = {"interrupted": False}
+    learned.unfinished = Findings("")
     short = finish("b", "--budget", "0.5")
     assert short.exit_code == 2 and short.stderr.count("\n") == 1
-    assert "Error: The budget (0.5 seconds) was too small to judge what was learned" in short.stderr
+    assert "Error: The budget (0.5 seconds) was too small to judge the prior" in short.stderr
     assert sequence.ledger.versions == () and sequence.ledger.finished == ("a", "b")
     learned.unfinished, learned.scores = None, [0.5]
     assert "Version 1, learned from 2 runs: in use from now on" in finish("b").stdout
@@ -292,16 +290,16 @@ def test_how_a_run_ended_is_told(sequence, learned):
         (["status", "--name", "ovens"], "--name is about a sequence in an Optuna storage"),
     ],
 )
-def test_options_that_would_be_ignored_are_refused(sequence, arguments, words):
+def test_sequence_command_refuses_options_that_would_be_ignored(sequence, arguments, words):
     done = invoke(*arguments, "--lifelong", sequence.folder)
     assert done.exit_code == 2 and done.stderr.count("\n") == 1
     assert done.stderr.startswith("Error: ") and words in done.stderr
     assert sequence.ledger.finished == ()
 
 
-def test_unseen_runs_are_examined_as_the_public_posterior_predicts(hill_space, hill_runs):
+def test_held_out_log_likelihood_is_that_of_the_public_posterior(hill_space, hill_runs):
     tasks = mp.Tasks.from_runs(hill_runs, space=hill_space)
-    prior = mp.learn(tasks.subset([1, 2, 3]), method=mp.methods.VanillaGP(noise_variance=0.1))
+    prior = mp.learn(tasks.subset([1, 2, 3]), method=mp.methods.FixedGP(noise_variance=0.1))
     spread = 1.7
     found = held_out_log_likelihood(prior.surrogate, tasks.subset([0, 4]), spread=spread)
     for value, index in zip(found, (0, 4), strict=True):
@@ -320,12 +318,12 @@ def test_unseen_runs_are_examined_as_the_public_posterior_predicts(hill_space, h
         np.testing.assert_allclose(value, np.mean(by_context), rtol=1e-6)
 
 
-def test_old_and_new_are_compared_on_runs_that_both_had_to_foresee(
+def test_learn_version_compares_runs_that_both_versions_had_to_predict(
     hill_space, hill_runs, monkeypatch
 ):
     tasks = mp.Tasks.from_runs(hill_runs, space=hill_space)
     names = list("abcdef")
-    old_prior = mp.learn(tasks.subset([1, 2, 3, 4]), method=mp.methods.VanillaGP())
+    old_prior = mp.learn(tasks.subset([1, 2, 3, 4]), method=mp.methods.FixedGP())
     (unseen,) = held_out_log_likelihood(old_prior.surrogate, tasks.subset([5]), spread=1.0)
     before = Version(1, list("bcde"), 0.0, {"b": 0.0}, 1.0, True, "")
     seen = {}
@@ -339,7 +337,7 @@ def test_old_and_new_are_compared_on_runs_that_both_had_to_foresee(
     monkeypatch.setattr(
         "metaprior.lifelong._versions.learn",
         lambda tasks, **_: replace(
-            old_prior, findings={"tasks": [{"task": 5, "log_likelihood": 1.0}]}
+            old_prior, findings=Findings("", tasks=(PastTask(5, log_likelihood=1.0),))
         ),
     )
     version, _ = learn_version(2, tasks, names, before=(before, old_prior), budget="fast", seed=0)

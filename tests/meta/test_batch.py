@@ -15,7 +15,7 @@ import metaprior as mp
 from metaprior.data import fit_standardiser
 from metaprior.meta import _train
 from metaprior.meta._batch import entry, map_chunks, stack
-from metaprior.meta._data import MetaData
+from metaprior.meta._data import MetaData, nothing_held_out
 from metaprior.meta._measurement import Domain
 from metaprior.methods import GPSurrogate, LearnedGP, meta_train_each
 from metaprior.methods._gradient import _repeated
@@ -106,7 +106,7 @@ def test_a_batch_larger_than_the_tasks_has_each_of_them_equally_often():
     data = MetaData(
         x, x[..., 0], jnp.ones((5, 4), bool), jnp.asarray(3), Domain(SPACE, standardiser)
     )
-    draw = jax.jit(lambda draws: data.draw(draws).x[:, 0, 0])
+    draw = jax.jit(lambda draws: data.draw(draws, nothing_held_out()).x[:, 0, 0])
     counts = []
     for seed in range(200):
         drawn = np.asarray(draw(jr.uniform(jr.key(seed), (4,)))).astype(int)

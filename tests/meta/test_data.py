@@ -8,7 +8,7 @@ import pytest
 from sklearn.preprocessing import StandardScaler
 
 from metaprior.data import Real, Space, Tasks, fit_standardiser
-from metaprior.meta import MetaData, meta_data
+from metaprior.meta import HeldOut, MetaData, meta_data, nothing_held_out
 
 SPACE = Space(a=Real(0, 1), b=Real(0, 1))
 
@@ -46,7 +46,7 @@ def test_the_number_of_tasks_is_padded(num_tasks, rows):
 def test_batches_are_whole_tasks_and_never_padding():
     data = make_data(make_tasks(3, 1, 6, 2, 5))
     draws = jax.random.uniform(jax.random.key(0), (200, 3))
-    batches = jax.jit(jax.vmap(data.draw))(draws)
+    batches = jax.jit(jax.vmap(lambda d: data.draw(d, nothing_held_out())))(draws)
     rows = {y.tobytes(): i for i, y in enumerate(np.asarray(data.y)[:5])}
     seen = set()
     for x, y, mask in zip(*(np.asarray(a) for a in jax.tree.leaves(batches)), strict=True):
@@ -62,7 +62,16 @@ def test_a_batch_of_all_tasks_has_each_of_them_once():
     data = make_data(make_tasks(3, 1, 6))
     draw = eqx.filter_jit(data.draw)
     for seed in range(20):
-        batch = draw(jax.random.uniform(jax.random.key(seed), (3,)))
+        batch = draw(jax.random.uniform(jax.random.key(seed), (3,)), nothing_held_out())
         got = np.sort(np.asarray(batch.y), axis=0)
         np.testing.assert_array_equal(got, np.sort(np.asarray(data.y)[:3], axis=0))
         assert jnp.sum(batch.mask) == 10
+
+
+def test_meta_data_counts_and_measures_the_tasks_that_are_not_held_out():
+    data = make_data(make_tasks(3, 1, 6, 2))
+    held_out = HeldOut(jnp.asarray(1), jnp.asarray(2))
+    assert int(data.num_seen(held_out)) == 2
+    assert np.asarray(data.lengths_seen(held_out))[:4].tolist() == [3, 0, 0, 2]
+    assert np.asarray(data.lengths_seen(held_out))[4:].sum() == 0
+    assert np.asarray(data.lengths_seen(nothing_held_out()))[:4].tolist() == [3, 1, 6, 2]

@@ -26,9 +26,9 @@ from metaprior.meta import (
     FPacohObjective,
     choose_measurements,
     choose_tasks,
+    gp_hyper_prior,
     measurement_sizes,
     meta_data,
-    vanilla_hyper_prior,
 )
 
 # A true sampler fails a test of this level once in ten thousand seeds; the seeds are fixed.
@@ -171,7 +171,7 @@ def test_the_objective_draws_measurement_sets_as_the_paper_says():
     standardiser = fit_standardiser(tasks.x, tasks.y, tasks.mask)
     objective = FPacohObjective(
         meta_data(tasks, standardiser),
-        vanilla_hyper_prior(1.0, 1.0),
+        gp_hyper_prior(1.0, 1.0),
         jnp.asarray(1.0),
         jnp.asarray(1e-4),
         measurement_sizes(20, 10, 1),

@@ -17,10 +17,10 @@ from metaprior.data import Real, Space, Tasks, fit_standardiser
 from metaprior.meta import (
     Schedule,
     TaskBatch,
+    gp_hyper_prior,
     measurement_sizes,
     meta_data,
     train,
-    vanilla_hyper_prior,
 )
 from metaprior.meta._hyper_posterior import antithetic_normals
 from metaprior.meta._network_likelihood import (
@@ -223,7 +223,7 @@ DATA = meta_data(TASKS, fit_standardiser(TASKS.x, TASKS.y, TASKS.mask))
 def objective_on_lines(kl_weight: float, **settings: Any) -> NetworkObjective:
     return NetworkObjective(
         DATA,
-        vanilla_hyper_prior(1.0, 1.0),
+        gp_hyper_prior(1.0, 1.0),
         jnp.asarray(kl_weight),
         jnp.asarray(1e-2),
         measurement_sizes(6, 3, 2),

@@ -30,9 +30,9 @@ from metaprior.meta import (
     MeasuredTasks,
     MetaData,
     TaskBatch,
+    gp_hyper_prior,
     measurement_sizes,
     meta_data,
-    vanilla_hyper_prior,
 )
 
 # scipy's stubs take a covariance for a whole number.
@@ -64,7 +64,7 @@ def hand_case(*, num_tasks: int, kappa: float, mask=((1, 1), (1, 1))):
     y = jnp.asarray([[1.0, 0.0], [-0.5, 1.5]])
     tasks = TaskBatch(x, y, jnp.asarray(mask, bool))
     data = MetaData(x, y, tasks.mask, jnp.asarray(num_tasks), Domain(space, blank_standardiser(1)))
-    hyper_prior = vanilla_hyper_prior(math.sqrt(0.5), 1.0)
+    hyper_prior = gp_hyper_prior(math.sqrt(0.5), 1.0)
     jitter = jnp.asarray(0.25)
     sizes = measurement_sizes(2, 1, 1)
     objective = FPacohObjective(data, hyper_prior, jnp.asarray(kappa), jitter, sizes, 2)
@@ -138,7 +138,7 @@ KAPPA, MEASUREMENT_VARIANCE = 0.7, 1e-3
 def make_objective(data: MetaData, batch_size: int = 3) -> FPacohObjective:
     return FPacohObjective(
         data,
-        vanilla_hyper_prior(0.4, 1.5),
+        gp_hyper_prior(0.4, 1.5),
         jnp.asarray(KAPPA),
         jnp.asarray(MEASUREMENT_VARIANCE),
         measurement_sizes(6, 3, min(LENGTHS)),

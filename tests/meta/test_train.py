@@ -14,11 +14,11 @@ from metaprior.meta import (
     FPacohObjective,
     Progress,
     Schedule,
+    gp_hyper_prior,
     measurement_sizes,
     meta_data,
     train,
     train_many,
-    vanilla_hyper_prior,
 )
 
 KEY = jax.random.key(0)
@@ -135,7 +135,7 @@ def test_adam_by_hand():
 
 
 @pytest.mark.parametrize("num_steps", [0, 1, 99, 100, 101, 250])
-def test_histories_have_one_value_a_step(num_steps):
+def test_train_history_has_one_value_per_step(num_steps):
     reports: list[Progress] = []
     trained = train(toy(), noisy(), NO_DECAY, num_steps, key=KEY, on_progress=reports.append)
     ends = [*range(100, num_steps, 100), num_steps] if num_steps else []
@@ -219,7 +219,7 @@ def make_objective(num_tasks: int = 5, kappa: float = 0.1) -> FPacohObjective:
     tasks = Tasks.from_runs(runs, space=SPACE)
     return FPacohObjective(
         meta_data(tasks, fit_standardiser(tasks.x, tasks.y, tasks.mask)),
-        vanilla_hyper_prior(0.5, 1.0),
+        gp_hyper_prior(0.5, 1.0),
         jnp.asarray(kappa),
         jnp.asarray(1e-3),
         measurement_sizes(8, 4, 6),

@@ -21,15 +21,14 @@ from metaprior.meta import (
     MeasurementSizes,
     Schedule,
     Trainings,
+    gp_hyper_prior,
     measurement_sizes,
     meta_data,
+    nothing_held_out,
     train_many,
-    vanilla_hyper_prior,
 )
 from metaprior.meta import _train as training
 from metaprior.meta._measured_tasks import measure_tasks
-from metaprior.methods import FPacohMap
-from metaprior.methods._gradient import start_trainings
 from metaprior.methods._neural_gp import neural_gp
 
 SPACE = Space(a=Real(0, 1), b=Real(0, 1))
@@ -56,7 +55,11 @@ class Target(AbstractObjective):
 
 NUM = 4
 MODELS = Point(jnp.arange(3.0 * NUM).reshape(NUM, 3))
-OBJECTIVES = Target(jnp.array([1.0, -1.0, 0.5]), jnp.array([0.1, 0.5, 1.0, 2.0]))
+OBJECTIVES = Target(
+    jnp.array([1.0, -1.0, 0.5]),
+    jnp.array([0.1, 0.5, 1.0, 2.0]),
+    held_out=HeldOut(jnp.zeros(NUM, int), jnp.zeros(NUM, int)),
+)
 SCHEDULES = Schedule(jnp.array([0.1, 0.05, 0.02, 0.01]), jnp.full(NUM, 0.5), jnp.zeros(NUM))
 KEYS = jr.split(jr.key(0), NUM)
 ALL = np.ones(NUM, bool)
@@ -115,7 +118,24 @@ def test_who_stopped_stays_bit_for_bit_and_the_others_do_not_notice(stops):
             assert i not in final or not np.array_equal(numbers(control)[i], final[i])
 
 
-def test_whoever_goes_on_nothing_is_compiled_anew():
+def test_trainings_history_is_that_of_train_many_and_nan_where_a_training_stood_still():
+    these = trainings()
+    these.advance(40, ALL)
+    these.advance(30, np.arange(NUM) != 1)
+    expected = train_many(MODELS, OBJECTIVES, SCHEDULES, 70, keys=KEYS).history["value"]
+    found = these.history["value"]
+    assert set(these.history) == {"value"} and found.shape == (NUM, 70)
+    assert np.isnan(found[1, 40:]).all()
+    moved = ~np.isnan(found)
+    assert moved.sum() == NUM * 70 - 30
+    np.testing.assert_allclose(found[moved], expected[moved], rtol=1e-12)
+
+
+def test_trainings_that_have_not_begun_have_no_history():
+    assert trainings().history == {}
+
+
+def test_trainings_compile_nothing_when_others_continue():
     these = trainings()
     these.advance(10, ALL)
     compiled = training._chunk_many._cached._cache_size()
@@ -145,7 +165,7 @@ def objective(tasks: Tasks, held_out: HeldOut | None = None) -> FPacohObjective:
     rest: dict[str, Any] = {} if held_out is None else {"held_out": held_out}
     return FPacohObjective(
         meta_data(tasks, UNITS),
-        vanilla_hyper_prior(0.5, 1.0),
+        gp_hyper_prior(0.5, 1.0),
         jnp.asarray(0.3),
         jnp.asarray(1e-3),
         measurement_sizes(8, 4, 1),
@@ -233,37 +253,6 @@ def test_the_divergence_weighs_by_the_number_of_tasks_that_may_be_seen():
         np.testing.assert_allclose(complexity / found[0], expected, rtol=1e-10)
 
 
-@pytest.mark.slow
-def test_trainings_of_a_method_learn_nothing_from_what_they_must_not_see():
-    """Two sets of tasks that differ in the values of the last two runs."""
-    signs = np.resize([1.0, -1.0], TASKS.mask.sum())
-    signs[0] = 0.0
-    # Mean and variance of signs are exact in any order: the standardiser, which sees all runs, is
-    # the same for both sets.
-    y = np.zeros(TASKS.y.shape)
-    y[TASKS.mask] = signs
-    changed = y.copy()
-    changed[5:][TASKS.mask[5:]] = np.sort(y[5:][TASKS.mask[5:]])
-    held_out = HeldOut(jnp.array([5, 0]), jnp.array([2, 0]))
-    learned = []
-    for values in (y, changed):
-        these = start_trainings(
-            [FPacohMap(measurements_from_task=1)] * 2,
-            Tasks(SPACE, TASKS.x, values, TASKS.mask),
-            held_out=held_out,
-            keys=jr.split(KEYS[0]),
-        )
-        these.advance(20, np.ones(2, bool))
-        learned.append(jax.tree.leaves(eqx.filter(these.models, eqx.is_inexact_array)))
-    largest = [0.0, 0.0]
-    for one, two in zip(*learned, strict=True):
-        for i in (0, 1):
-            largest[i] = max(largest[i], float(jnp.abs(one[i] - two[i]).max()))
-    assert largest[0] == 0.0
-    # The control, of which nothing is held out.
-    assert largest[1] > 1e-4
-
-
 # Runs that are longer than what takes part in a step.
 
 
@@ -279,7 +268,9 @@ def drawn_points(lengths: tuple[int, int], longest: int, num: int) -> Drawn:
     data = meta_data(tasks, fit_standardiser(tasks.x, tasks.y, tasks.mask))
     sizes = MeasurementSizes(5, 3, 5 - min(3, *lengths), longest)
     keys = jr.split(jr.key(0), num)
-    measured = jax.jit(jax.vmap(lambda key: measure_tasks(data, sizes, 2, key=key)))(keys)
+    measured = jax.jit(
+        jax.vmap(lambda key: measure_tasks(data, sizes, 2, nothing_held_out(), key=key))
+    )(keys)
     # The tasks of a batch are in random order: tell them apart by their values.
     known = {
         float(value): (task, row)
@@ -340,7 +331,7 @@ def test_a_step_on_a_long_run_has_a_gradient():
     tasks = make_tasks(3, 11, 11)
     this = FPacohObjective(
         meta_data(tasks, fit_standardiser(tasks.x, tasks.y, tasks.mask)),
-        vanilla_hyper_prior(0.5, 1.0),
+        gp_hyper_prior(0.5, 1.0),
         jnp.asarray(0.3),
         jnp.asarray(1e-3),
         MeasurementSizes(5, 3, 2, 6),

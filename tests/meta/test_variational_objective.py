@@ -21,8 +21,8 @@ from metaprior.meta import (
     FPacohBatch,
     FPacohObjective,
     MetaData,
+    gp_hyper_prior,
     measurement_sizes,
-    vanilla_hyper_prior,
 )
 from metaprior.meta._hyper_posterior import (
     HyperPosterior,
@@ -65,7 +65,7 @@ def size_of(prior):
 def variational(data, prior, *, num_priors=4, num_functions=10, estimator=None, hyper_prior=None):
     return VariationalObjective(
         data,
-        vanilla_hyper_prior(0.4, 1.5) if hyper_prior is None else hyper_prior,
+        gp_hyper_prior(0.4, 1.5) if hyper_prior is None else hyper_prior,
         KAPPA,
         JITTER,
         measurement_sizes(20, 10, 1),
@@ -85,9 +85,9 @@ def complexity_gradients(data, prior, *, num_functions, estimator, lengthscale=0
         prior,
         num_functions=num_functions,
         estimator=estimator,
-        hyper_prior=vanilla_hyper_prior(lengthscale, 1.5),
+        hyper_prior=gp_hyper_prior(lengthscale, 1.5),
     )
-    hyper_prior = vanilla_hyper_prior(0.4, 1.5)
+    hyper_prior = gp_hyper_prior(0.4, 1.5)
     plain = FPacohObjective(
         data,
         hyper_prior,
@@ -263,7 +263,7 @@ def test_antithetic_normals_cancel_and_are_normal():
 def test_a_hyper_prior_without_gaussian_marginals_is_followed_too(data, prior):
     """With many degrees of freedom a Student-t process is its Gaussian process, and so is the
     gradient; with 2.1 it is another."""
-    gaussian = vanilla_hyper_prior(0.4, 1.5)
+    gaussian = gp_hyper_prior(0.4, 1.5)
 
     def gradient(hyper_prior):
         objective = variational(data, prior, num_functions=100, hyper_prior=hyper_prior)

@@ -24,7 +24,7 @@ from metaprior.gp._bayesian_linear import (
     weights_in_data_space,
     weights_in_feature_space,
 )
-from metaprior.methods import VanillaGP
+from metaprior.methods import FixedGP
 from metaprior.methods._ablr import ABLR
 
 # Their published types know scalars only.
@@ -183,8 +183,8 @@ def wave_prior(wave_tasks, method):
 
 
 @pytest.mark.slow
-def test_it_learns_features_that_a_vanilla_gp_cannot_know(wave_prior, wave_tasks):
-    vanilla = mp.learn(wave_tasks, method=VanillaGP())
+def test_it_learns_features_that_a_fixed_gp_cannot_know(wave_prior, wave_tasks):
+    vanilla = mp.learn(wave_tasks, method=FixedGP())
     errors = {"ours": [], "vanilla": []}
     for seed in range(100, 110):
         x, y = wave(seed, 60)

@@ -13,8 +13,8 @@ from scipy import stats
 import metaprior as mp
 from metaprior.data import Standardiser, run_of
 from metaprior.gp import ConstantMean, GaussianProcess, SquaredExponential, condition
-from metaprior.methods import Ensemble, GPPosterior, LearnedGP, VanillaGP
-from metaprior.methods._posterior_mixture import MixturePosterior
+from metaprior.methods import Ensemble, FixedGP, GPPosterior, LearnedGP
+from metaprior.methods._mixture import MixturePosterior
 
 BASE = LearnedGP(num_steps=40, learning_rate=3e-2, batch_size=4)
 X = np.random.default_rng(5).uniform(size=(4, 2))
@@ -105,7 +105,7 @@ def test_each_draw_is_of_one_member_in_proportion_to_the_weights():
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"base": VanillaGP(), "members": 2}, "`base` of Ensemble is VanillaGP.*trained by"),
+        ({"base": FixedGP(), "members": 2}, "`base` of Ensemble is FixedGP.*trained by"),
         ({"base": BASE, "members": 0}, "`members` of Ensemble is 0; give a whole number"),
         ({"base": BASE, "members": 1.5}, "`members` of Ensemble is 1.5; give a whole number"),
     ],

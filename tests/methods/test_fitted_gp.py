@@ -55,8 +55,8 @@ def fitted(x, y, mask, num_steps):
     return jnp.concatenate(
         [
             jnp.stack([process.mean.value, process.log_noise_variance]),
-            process.kernel.log_variance[None],
-            process.kernel.log_lengthscale,
+            jnp.asarray(process.kernel.log_variance)[None],
+            jnp.asarray(process.kernel.log_lengthscale),
         ]
     )
 

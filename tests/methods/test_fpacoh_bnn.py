@@ -13,7 +13,7 @@ from metaprior.gp import Spread
 from metaprior.meta._hyper_posterior import antithetic_normals
 from metaprior.meta._network_prior import Layer, NetworkPrior, network_prior
 from metaprior.meta._tangent import Observations
-from metaprior.methods import FPacohBNN, VanillaGP
+from metaprior.methods import FixedGP, FPacohBNN
 from metaprior.methods._fpacoh_bnn import NetworkSurrogate
 from metaprior.methods._randomised_map import posterior_particles, refine_network
 from metaprior.metrics import calibration_error
@@ -165,7 +165,7 @@ def test_it_learns_what_tasks_have_in_common(estimator):
     """Better predictions of unseen tasks than a GP without a past, and calibrated ones."""
     steps = 400 if estimator == "spectral" else 200
     method = FPacohBNN(num_steps=steps, width=12, score_estimator=estimator)
-    models = [m.meta_train(waves(10, 10, 0), key=jr.key(0)) for m in (method, VanillaGP())]
+    models = [m.meta_train(waves(10, 10, 0), key=jr.key(0)) for m in (method, FixedGP())]
     unseen = waves(20, 23, 1)
 
     @eqx.filter_jit

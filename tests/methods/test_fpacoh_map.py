@@ -13,7 +13,7 @@ from scipy.stats import norm
 import metaprior as mp
 from metaprior.data import Run
 from metaprior.gp import Spread
-from metaprior.methods import FPacohMap, VanillaGP, meta_train_many
+from metaprior.methods import FixedGP, FPacohMap, meta_train_many
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +28,9 @@ def new_hill(seed, num):
     return points, 2.0 - (((points - top) / [0.8, 4.0]) ** 2).sum(axis=1)
 
 
-def test_it_learns_what_a_vanilla_gp_cannot_know(hill_prior, hill_tasks):
+def test_it_learns_what_a_fixed_gp_cannot_know(hill_prior, hill_tasks):
     """On unseen tasks, before any data and after three points: closer, and more probable."""
-    vanilla = mp.learn(hill_tasks, method=VanillaGP())
+    vanilla = mp.learn(hill_tasks, method=FixedGP())
     for num_context in (0, 3):
         errors, densities = {}, {}
         for name, prior in (("ours", hill_prior), ("vanilla", vanilla)):

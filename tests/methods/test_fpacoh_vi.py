@@ -11,7 +11,7 @@ from scipy import integrate
 import metaprior as mp
 from metaprior.data import Run
 from metaprior.methods import FPacohVI
-from metaprior.methods._gp_mixture import GPMixtureSurrogate
+from metaprior.methods._fpacoh_vi import GPMixtureSurrogate
 from metaprior.processes import (
     DescribedProcess,
     SquaredExponential,

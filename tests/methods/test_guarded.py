@@ -17,10 +17,10 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from metaprior.data import Run, Standardiser, run_of
 from metaprior.gp import AbstractMean, GaussianProcess, Spread, SquaredExponential
 from metaprior.methods import FPacohMap, GPSurrogate, Guarded, GuardedSurrogate
-from metaprior.methods import _plain_gp as plain_gp
+from metaprior.methods import _averaged_gp as plain_gp
+from metaprior.methods._averaged_gp import AveragedGPSurrogate
 from metaprior.methods._evidence import MOST_SCORED, scores, spread_out, stages
 from metaprior.methods._guarded import Caution, TrustedSurrogate
-from metaprior.methods._plain_gp import PlainGPSurrogate
 
 LEVEL, SCALE = 50.0, 20.0
 CAUTION = Guarded()._caution()
@@ -163,7 +163,7 @@ def test_with_full_trust_the_posterior_is_exactly_the_learned_one():
         np.testing.assert_array_equal(mine, theirs)
 
 
-def test_without_trust_the_posterior_is_exactly_that_without_a_past():
+def test_guard_without_trust_has_the_posterior_of_the_non_transfer_gp():
     run, posterior = at_trust(CAUTION.nothing_below - 1e-9)
     expected = conditioned(FRIENDLY.plain, run)
     for mine, theirs in zip(everything(posterior)[:5], everything(expected)[:5], strict=True):
@@ -171,14 +171,16 @@ def test_without_trust_the_posterior_is_exactly_that_without_a_past():
         np.testing.assert_allclose(mine, theirs, rtol=1e-13)
 
 
-def test_what_is_not_used_is_left_out():
+def test_settled_leaves_out_what_is_not_used():
     assert FRIENDLY.settled(CAUTION.all_above) is FRIENDLY.learned
-    assert isinstance(FRIENDLY.settled(CAUTION.nothing_below - 1e-9), PlainGPSurrogate)
+    assert isinstance(FRIENDLY.settled(CAUTION.nothing_below - 1e-9), AveragedGPSurrogate)
+    assert FRIENDLY.unguarded is FRIENDLY.learned and FRIENDLY.judges
+    assert FRIENDLY.guarding(FRIENDLY.plain).learned == FRIENDLY.plain
     both = FRIENDLY.settled(0.4)
-    assert isinstance(both, TrustedSurrogate) and both.trust == 0.4
+    assert isinstance(both, TrustedSurrogate) and both.given_trust == 0.4
 
 
-def test_in_between_it_is_their_mixture():
+def test_guarded_posterior_in_between_is_their_mixture():
     run, posterior = at_trust(0.4)
     x, y = jnp.array([0.2, 0.9]), jnp.asarray(45.0)
     ours, theirs = (conditioned(each, run) for each in (FRIENDLY.learned, FRIENDLY.plain))
@@ -313,3 +315,10 @@ def test_the_numbers_reach_the_surrogate():
     blank = Guarded(FPacohMap(), temperature=0.0, prior_trust=0.9).blank_surrogate(2)
     assert blank.caution == Caution(0.9, 0.0, 0.75, 0.25)
     np.testing.assert_allclose(trust(guarded(-1.0, blank.caution), hill_run(9)), 0.9)
+
+
+def test_a_surrogate_without_a_guard_is_always_trusted():
+    bare = FRIENDLY.learned
+    assert bare.trust(hill_run(5)) == 1.0 and not bare.judges
+    assert bare.settled(0.0) is bare.unguarded is bare
+    assert bare.guarding(FRIENDLY.plain) is FRIENDLY.plain

@@ -10,15 +10,35 @@ from scipy import integrate, special, stats
 
 from metaprior.methods import Moments
 from metaprior.methods._mixture import (
-    AbstractMixturePosterior,
-    mixture_cdf,
-    mixture_log_density,
+    AbstractParticlePosterior,
+    equal_weights,
+    mixture_covariance,
     mixture_moments,
 )
 
-log_density = jax.jit(mixture_log_density)
-cdf = jax.jit(mixture_cdf)
-moments = jax.jit(mixture_moments)
+
+class Components(AbstractParticlePosterior):
+    """The same components everywhere."""
+
+    each: Moments
+
+    def components(self, x):
+        return self.each
+
+    def functions(self, x):
+        return self.each.mean
+
+    def sample(self, x, num, *, key):
+        raise NotImplementedError
+
+    def path(self, anchors, *, key):
+        raise NotImplementedError
+
+
+SOMEWHERE = jnp.zeros(1)
+log_density = jax.jit(lambda each, y: Components(each).log_density(SOMEWHERE, y))
+cdf = jax.jit(lambda each, y: Components(each).cdf(SOMEWHERE, y))
+moments = jax.jit(lambda each: Components(each).moments(SOMEWHERE))
 
 MEANS = [-1.0, 0.4, 0.5, 3.0]
 FUNCTION_VARIANCES = [0.3, 0.0, 0.01, 1.0]
@@ -77,17 +97,20 @@ def test_values_match_scipy_however_far_away(means, log_variances, y):
 
 
 def test_far_from_every_component_the_log_density_still_has_a_slope():
-    value, slope = jax.value_and_grad(lambda y: mixture_log_density(COMPONENTS, y))(1e4)
+    value, slope = jax.value_and_grad(lambda y: log_density(COMPONENTS, y))(1e4)
     # There the widest component, N(3, 1.7), is all that counts.
     np.testing.assert_allclose(value, stats.norm.logpdf(1e4, 3.0, np.sqrt(1.7)) - np.log(4))
     np.testing.assert_allclose(slope, -(1e4 - 3.0) / 1.7, rtol=1e-6)
 
 
-class TwoLines(AbstractMixturePosterior):
+class TwoLines(AbstractParticlePosterior):
     """Components at x: N(x, 0.5) and N(-x, 0.5)."""
 
     def components(self, x):
-        return Moments(jnp.stack([x[0], -x[0]]), jnp.zeros(2), jnp.full(2, 0.5))
+        return Moments(self.functions(x), jnp.zeros(2), jnp.full(2, 0.5))
+
+    def functions(self, x):
+        return jnp.stack([x[0], -x[0]])
 
     def sample(self, x, num, *, key):
         raise NotImplementedError
@@ -104,3 +127,35 @@ def test_a_posterior_is_given_by_its_components():
     expected = np.log(stats.norm.pdf(1.0, means, std).mean())
     np.testing.assert_allclose(posterior.log_density(x, y), expected)
     np.testing.assert_allclose(posterior.cdf(x, y), stats.norm.cdf(1.0, means, std).mean())
+    # Two equally likely lines x and -x: cov(f(3), f(2)) = 6.
+    expected = [[9.0, 6.0], [6.0, 4.0]]
+    np.testing.assert_allclose(posterior.covariance(jnp.array([[3.0], [2.0]])), expected)
+
+
+def test_mixture_moments_follow_the_weights():
+    """Against the second moment, which the formula does not use."""
+    weights = jnp.array([0.1, 0.2, 0.3, 0.4])
+    got = mixture_moments(COMPONENTS, weights)
+    second = float(weights @ (COMPONENTS.variance + COMPONENTS.mean**2))
+    np.testing.assert_allclose(got.mean, np.average(MEANS, weights=weights), rtol=1e-12)
+    np.testing.assert_allclose(got.variance, second - float(got.mean) ** 2, rtol=1e-10)
+
+
+def test_mixture_covariance_is_that_of_draws_from_its_members():
+    """Within five standard errors of 200,000 draws."""
+    rng = np.random.default_rng(0)
+    weights, means = np.array([0.2, 0.8]), np.array([[0.0, 1.0, -1.0], [2.0, 0.5, 0.0]])
+    roots = rng.normal(size=(2, 3, 3))
+    covariances = roots @ roots.transpose(0, 2, 1)
+    member = rng.choice(2, size=200_000, p=weights)
+    noise = rng.normal(size=(200_000, 3))
+    draws = means[member] + np.einsum("nij,nj->ni", roots[member], noise)
+    got = mixture_covariance(*map(jnp.asarray, (means, covariances, weights)))
+    centred = draws - draws.mean(axis=0)
+    products = centred[:, :, None] * centred[:, None, :]
+    error = products.std(axis=0) / np.sqrt(len(draws))
+    np.testing.assert_array_less(np.abs(products.mean(axis=0) - got), 5 * error)
+
+
+def test_equal_weights_sum_to_one():
+    np.testing.assert_allclose(equal_weights(7), np.full(7, 1 / 7))

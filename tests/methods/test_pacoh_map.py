@@ -159,8 +159,8 @@ def test_kappa_pulls_all_parameters_towards_zero(priors):
 
 
 @pytest.mark.slow
-def test_it_learns_what_a_vanilla_gp_cannot_know(priors, hill_tasks):
-    vanilla = mp.learn(hill_tasks, method=mp.methods.VanillaGP())
+def test_it_learns_what_a_fixed_gp_cannot_know(priors, hill_tasks):
+    vanilla = mp.learn(hill_tasks, method=mp.methods.FixedGP())
     rng = np.random.default_rng(100)
     x = rng.uniform([-1.0, 0.0], [1.0, 10.0], (60, 2))
     y = 2.0 - (((x - [0.32, 5.8]) / [0.8, 4.0]) ** 2).sum(axis=1)

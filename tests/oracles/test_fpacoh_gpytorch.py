@@ -21,9 +21,9 @@ from metaprior.data import Real, Space, Tasks, fit_standardiser  # noqa: E402
 from metaprior.gp._linalg import JITTER  # noqa: E402
 from metaprior.meta import (  # noqa: E402
     FPacohObjective,
+    gp_hyper_prior,
     measurement_sizes,
     meta_data,
-    vanilla_hyper_prior,
 )
 from metaprior.methods import FPacohMap  # noqa: E402
 
@@ -40,7 +40,7 @@ def random_objective(d):
     tasks = Tasks.from_runs(list(zip(x, y, strict=True)), space=space)
     return FPacohObjective(
         meta_data(tasks, fit_standardiser(tasks.x, tasks.y, tasks.mask)),
-        vanilla_hyper_prior(LENGTHSCALE, VARIANCE),
+        gp_hyper_prior(LENGTHSCALE, VARIANCE),
         jnp.asarray(KAPPA),
         jnp.asarray(EPSILON),
         measurement_sizes(10, 4, min(LENGTHS)),

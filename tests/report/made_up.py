@@ -1,10 +1,19 @@
-"""Runs over any space, and findings such as learning without a method leaves."""
+"""Runs over any space, and findings such as `learn` leaves."""
 
 from typing import Any
 
 import numpy as np
 
 import metaprior as mp
+from metaprior.learning import (
+    Chosen,
+    Example,
+    Findings,
+    HeldOutScores,
+    PastTask,
+    PredictionScores,
+    Replay,
+)
 
 SPACE = mp.Space(
     learning_rate=mp.Real(1e-4, 1e-1, log=True),
@@ -16,66 +25,54 @@ SPACE = mp.Space(
 LINE = mp.Space(x=mp.Real(-1.0, 1.0))
 
 
-def curve_from(start: float, end: float, count: int, rate: float) -> list[float]:
-    return (end + (start - end) * np.exp(-rate * np.arange(count))).tolist()
+def curve_from(start: float, end: float, count: int, rate: float) -> tuple[float, ...]:
+    return tuple((end + (start - end) * np.exp(-rate * np.arange(count))).tolist())
 
 
-def findings_for(runs: list[tuple[list[dict[str, Any]], list[float]]]) -> dict[str, Any]:
+def findings_for(runs: list[tuple[list[dict[str, Any]], list[float]]]) -> Findings:
     """Made-up numbers of the kind that are measured on held-out runs; the examples are real."""
     levels = np.linspace(0.05, 0.95, 19)
-    tasks = [
-        {
-            "task": i,
-            "points": len(values),
-            "log_likelihood": 1.1 - 0.05 * i,
-            "vanilla_log_likelihood": 0.2 + 0.01 * i,
-            "outlier": i == 4,
-        }
-        for i, (_, values) in enumerate(runs)
-    ]
-    return {
-        "held_out": {
-            "folds": 4,
-            "tasks": len(runs),
-            "contexts": [0, 1, 2, 5, 10, 15],
-            "levels": levels.tolist(),
-            "learned": {
-                "coverage": (levels**1.15).tolist(),
-                "calibration_error": 0.0412,
-                "log_likelihood": 1.234,
-                "log_likelihood_by_context": [0.4, 0.7, 0.9, 1.2, 1.5, 1.6],
-                "error_by_context": curve_from(0.4, 0.05, 6, 0.7),
-            },
-            "vanilla": {
-                "coverage": (levels**2.2).tolist(),
-                "calibration_error": 0.173,
-                "log_likelihood": -0.42,
-                "log_likelihood_by_context": [-1.4, -1.1, -0.9, -0.4, 0.5, 0.9],
-                "error_by_context": curve_from(1.0, 0.2, 6, 0.4),
-            },
-        },
-        "tasks": tasks,
-        "replay": {
-            "steps": list(range(1, 16)),
-            "learned": curve_from(0.5, 0.0, 15, 0.6),
-            "vanilla": curve_from(1.1, 0.02, 15, 0.2),
-            "recorded": curve_from(1.2, 0.0, 15, 0.15),
-            "saved_evaluations": 7.3,
-            "saved_interval": [4.1, 10.2],
-        },
-        "chosen": {
-            "settings": {"kappa": 0.05, "learning_rate": 0.003, "feature_dim": 2},
-            "steps": 500,
-            "members": 3,
-        },
-        "tried": 32,
-        "seconds": 31.2,
-        "budget": "normal",
-        "examples": [{"points": points, "values": values} for points, values in runs[:2]],
-        "notes": ["One run does not agree with the others."],
-        "verdict": "This prior is calibrated and saves about 7 evaluations.",
-        "interrupted": False,
-    }
+    return Findings(
+        verdict="This prior is calibrated and saves about 7 evaluations.",
+        held_out=HeldOutScores(
+            folds=4,
+            tasks=len(runs),
+            contexts=(0, 1, 2, 5, 10, 15),
+            levels=tuple(levels.tolist()),
+            learned=PredictionScores(
+                coverage=tuple((levels**1.15).tolist()),
+                calibration_error=0.0412,
+                log_likelihood=1.234,
+                log_likelihood_by_context=(0.4, 0.7, 0.9, 1.2, 1.5, 1.6),
+                error_by_context=curve_from(0.4, 0.05, 6, 0.7),
+            ),
+            fitted=PredictionScores(
+                coverage=tuple((levels**2.2).tolist()),
+                calibration_error=0.173,
+                log_likelihood=-0.42,
+                log_likelihood_by_context=(-1.4, -1.1, -0.9, -0.4, 0.5, 0.9),
+                error_by_context=curve_from(1.0, 0.2, 6, 0.4),
+            ),
+        ),
+        replay=Replay(
+            steps=tuple(range(1, 16)),
+            learned=curve_from(0.5, 0.0, 15, 0.6),
+            fitted=curve_from(1.1, 0.02, 15, 0.2),
+            recorded=curve_from(1.2, 0.0, 15, 0.15),
+            saved_evaluations=7.3,
+            saved_interval=(4.1, 10.2),
+        ),
+        tasks=tuple(
+            PastTask(i, len(values), 1.1 - 0.05 * i, 0.2 + 0.01 * i, outlier=i == 4)
+            for i, (_, values) in enumerate(runs)
+        ),
+        examples=tuple(Example(tuple(points), tuple(values)) for points, values in runs[:2]),
+        chosen=Chosen({"kappa": 0.05, "learning_rate": 0.003, "feature_dim": 2}, 500, 3),
+        tried=32,
+        budget="normal",
+        seconds=31.2,
+        notes=("One run does not agree with the others.",),
+    )
 
 
 def make_runs(space: mp.Space, num_tasks: int, num_points: int):

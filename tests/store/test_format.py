@@ -11,25 +11,25 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import metaprior as mp
-from metaprior.methods import Ensemble, FPacohMap, Guarded, VanillaGP, known_methods
-from metaprior.store import PriorFileError, _format
+from metaprior.methods import Ensemble, FixedGP, FPacohMap, Guarded, known_methods
+from metaprior.store import PriorFileError
 
 SPACE = mp.Space(x=mp.Real(0.0, 1.0), c=mp.Categorical(["a", "ü"]))
 
 
-def learn_vanilla(space=SPACE, **settings):
+def learn_fixed(space=SPACE, **settings):
     rng = np.random.default_rng(0)
     runs = [
         (space.decode(rng.uniform(size=(4, space.num_columns))), rng.normal(size=4))
         for _ in range(3)
     ]
     tasks = mp.Tasks.from_runs(runs, space=space, direction="minimize")
-    return mp.learn(tasks, method=VanillaGP(**settings))
+    return mp.learn(tasks, method=FixedGP(**settings))
 
 
 @pytest.fixture
 def saved(tmp_path):
-    return learn_vanilla().save(tmp_path / "prior")
+    return learn_fixed().save(tmp_path / "prior")
 
 
 def names(folder):
@@ -53,8 +53,8 @@ def prior_of(name, tasks):
 
 
 # One with a training and one without; the conformance suite saves and loads every method.
-@pytest.mark.parametrize("name", ["FPacohMap", "VanillaGP"])
-def test_a_loaded_prior_predicts_the_same_bit_for_bit(name, hill_space, hill_runs, tmp_path):
+@pytest.mark.parametrize("name", ["FPacohMap", "FixedGP"])
+def test_load_predicts_the_same_bit_for_bit(name, hill_space, hill_runs, tmp_path):
     prior = prior_of(name, mp.Tasks.from_runs(hill_runs, space=hill_space))
     loaded = mp.load(prior.save(tmp_path / "prior"))
     assert (loaded.space, loaded.direction) == (prior.space, prior.direction)
@@ -70,46 +70,47 @@ def test_a_loaded_prior_predicts_the_same_bit_for_bit(name, hill_space, hill_run
         )
 
 
-def test_the_folder_says_what_it_is(saved):
+def test_save_writes_a_folder_that_describes_itself(saved):
     assert names(saved) == ["README.md", "prior.json", "prior.safetensors"]
     card = (saved / "README.md").read_text(encoding="utf-8")
-    assert "VanillaGP" in card and "minimized" in card and "Categorical(['a', 'ü'])" in card
+    assert "FixedGP" in card and "minimized" in card and "Categorical(['a', 'ü'])" in card
     description = json.loads((saved / "prior.json").read_text())
-    assert description["format"] == "metaprior-prior" and description["format_version"] == 1
+    assert description["format"] == "metaprior-prior" and description["format_version"] == 2
+    assert description["findings"] is None
 
 
-def test_an_earlier_prior_is_replaced(saved):
-    again = learn_vanilla(lengthscale=0.7).save(str(saved))
+def test_save_replaces_an_earlier_prior(saved):
+    again = learn_fixed(lengthscale=0.7).save(str(saved))
     assert again == saved and names(saved.parent) == ["prior"]
-    assert mp.load(saved).method == VanillaGP(lengthscale=0.7)
+    assert mp.load(saved).method == FixedGP(lengthscale=0.7)
     assert names(saved) == ["README.md", "prior.json", "prior.safetensors"]
 
 
-def test_new_and_empty_folders_are_filled(tmp_path):
+def test_save_fills_new_and_empty_folders(tmp_path):
     (tmp_path / "empty").mkdir()
     for folder in (tmp_path / "empty", tmp_path / "one" / "two" / "prior"):
-        assert mp.load(learn_vanilla().save(folder)).method == VanillaGP()
+        assert mp.load(learn_fixed().save(folder)).method == FixedGP()
 
 
 @pytest.mark.parametrize("with_prior", [False, True])
-def test_other_peoples_files_are_not_overwritten(tmp_path, with_prior):
+def test_save_refuses_a_folder_with_other_files(tmp_path, with_prior):
     folder = tmp_path / "work"
     if with_prior:
-        learn_vanilla().save(folder)
+        learn_fixed().save(folder)
     else:
         folder.mkdir()
     (folder / "thesis.txt").write_text("years of work")
     before = names(folder)
     with pytest.raises(PriorFileError, match="^Cannot save a prior to .*; name an empty or a new"):
-        learn_vanilla().save(folder)
+        learn_fixed().save(folder)
     assert names(folder) == before and (folder / "thesis.txt").read_text() == "years of work"
     assert names(tmp_path) == ["work"]
 
 
-def test_a_file_in_the_way_is_not_overwritten(tmp_path):
+def test_save_does_not_overwrite_a_file(tmp_path):
     (tmp_path / "prior").write_text("mine")
     with pytest.raises(PriorFileError, match="it is a file; name a folder[.]$"):
-        learn_vanilla().save(tmp_path / "prior")
+        learn_fixed().save(tmp_path / "prior")
     assert (tmp_path / "prior").read_text() == "mine"
 
 
@@ -118,22 +119,21 @@ def disk_full(*args, **kwargs):
 
 
 @pytest.mark.parametrize("exists", [False, True])
-@pytest.mark.parametrize("broken", ["write_bytes", "write_text"])
-def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch, exists, broken):
+def test_save_on_a_full_disk_leaves_the_old_prior(tmp_path, monkeypatch, exists):
     folder = tmp_path / "prior"
     if exists:
-        learn_vanilla().save(folder)
-    other = learn_vanilla(lengthscale=0.7)
+        learn_fixed().save(folder)
+    other = learn_fixed(lengthscale=0.7)
     with monkeypatch.context() as patch:
-        patch.setattr(Path, broken, disk_full)
+        patch.setattr(Path, "write_bytes", disk_full)
         with pytest.raises(OSError, match="No space left"):
             other.save(folder)
     assert names(tmp_path) == (["prior"] if exists else [])
     if exists:
-        assert mp.load(folder).method == VanillaGP()
+        assert mp.load(folder).method == FixedGP()
 
 
-def test_a_failing_move_leaves_what_was_there(saved, monkeypatch):
+def test_save_restores_the_old_prior_when_a_move_fails(saved, monkeypatch):
     """The old folder is moved away before the new one takes its place: it must come back."""
     moves = []
 
@@ -144,13 +144,13 @@ def test_a_failing_move_leaves_what_was_there(saved, monkeypatch):
         original(source, target)
 
     original = os.replace
-    other = learn_vanilla(lengthscale=0.7)
+    other = learn_fixed(lengthscale=0.7)
     with monkeypatch.context() as patch:
-        patch.setattr(_format.os, "replace", second_fails)
+        patch.setattr(os, "replace", second_fails)
         with pytest.raises(OSError, match="No space left"):
             other.save(saved)
     assert names(saved.parent) == ["prior"]
-    assert mp.load(saved).method == VanillaGP()
+    assert mp.load(saved).method == FixedGP()
 
 
 def edited(change):
@@ -200,20 +200,24 @@ DAMAGES = {
     "arrays are text": lambda f: (f / "prior.safetensors").write_text("not tensors at all"),
     "no arrays": lambda f: (f / "prior.safetensors").unlink(),
     "no description": lambda f: (f / "prior.json").unlink(),
-    "newer format": edited(lambda d: d | {"format_version": 2}),
+    "newer format": edited(lambda d: d | {"format_version": 3}),
     "no version": edited(lambda d: {k: v for k, v in d.items() if k != "format_version"}),
     "unknown method": edited(lambda d: d | {"method": {"name": "Oracle"}}),
-    "unknown setting": edited(lambda d: d | {"method": {"name": "VanillaGP", "magic": 1}}),
+    "unknown setting": edited(lambda d: d | {"method": {"name": "FixedGP", "magic": 1}}),
     "setting is text": edited(lambda d: d | {"method": {"name": "FittedGP", "num_steps": "x"}}),
     "size is text": edited(lambda d: d | {"method": {"name": "FPacohMap", "feature_dim": "x"}}),
     "no method": edited(lambda d: {k: v for k, v in d.items() if k != "method"}),
-    "method is text": edited(lambda d: d | {"method": "VanillaGP"}),
+    "method is text": edited(lambda d: d | {"method": "FixedGP"}),
     "no space": edited(lambda d: d | {"space": None}),
     "damaged space": edited(lambda d: d | {"space": {"dimensions": [{"type": "real"}]}}),
     "damaged direction": edited(lambda d: d | {"direction": "sideways"}),
     "direction is a list": edited(lambda d: d | {"direction": ["maximize"]}),
     "damaged training": edited(lambda d: d | {"trained_on": 3}),
     "damaged history": edited(lambda d: d | {"history": 3}),
+    "no findings": edited(lambda d: {k: v for k, v in d.items() if k != "findings"}),
+    "findings are a list": edited(lambda d: d | {"findings": [1]}),
+    "damaged findings": edited(lambda d: d | {"findings": {"verdict": 3}}),
+    "huge number": edited(lambda d: d | {"findings": {"verdict": "", "seconds": 10**400}}),
     "other method": edited(lambda d: d | {"method": {"name": "FPacohMap"}}),
     "missing array": arrays(without_first),
     "extra array": arrays(lambda t: t | {"more": np.zeros(3)}),
@@ -223,7 +227,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
-def test_damage_is_named_in_one_sentence(saved, damage):
+def test_load_names_damage_in_one_sentence(saved, damage):
     damage(saved)
     with pytest.raises(PriorFileError) as caught:
         mp.load(saved)
@@ -241,7 +245,7 @@ def saved_nested(tmp_path):
     return prior.save(tmp_path / "prior")
 
 
-def test_methods_around_methods_come_back(saved_nested):
+def test_load_rebuilds_nested_methods(saved_nested):
     described = json.loads((saved_nested / "prior.json").read_text())["method"]
     assert described["name"] == "Guarded" and described["base"]["name"] == "Ensemble"
     assert described["base"]["base"]["kappa"] == 0.25
@@ -255,7 +259,7 @@ def nested(change):
 
 def wrapped(times):
     """A method in very many guards."""
-    described = {"name": "VanillaGP"}
+    described = {"name": "FixedGP"}
     for _ in range(times):
         described = {"name": "Guarded", "base": described}
     return described
@@ -267,8 +271,11 @@ NESTED_DAMAGES = {
     "base is nothing": (nested(lambda b: None), "base of Guarded is None, which is not a method"),
     "base has no name": (nested(lambda b: {"members": 2}), "which is not a method"),
     "base is a process": (nested(lambda b: {"process": "GP"}), "which is not a method"),
-    "unknown base": (nested(lambda b: b | {"name": "Oracle"}), "unknown method 'Oracle'"),
-    "not by gradients": (nested(lambda b: b | {"base": {"name": "VanillaGP"}}), "VanillaGP"),
+    "unknown base": (
+        nested(lambda b: b | {"name": "Oracle"}),
+        "there is no method called 'Oracle'",
+    ),
+    "not by gradients": (nested(lambda b: b | {"base": {"name": "FixedGP"}}), "FixedGP"),
     "a guard inside": (nested(lambda b: {"name": "Guarded"}), "Guarded"),
     "members are text": (nested(lambda b: b | {"members": "2"}), "members of Ensemble is '2'"),
     "no members": (nested(lambda b: b | {"members": 0}), "`members` of Ensemble is 0"),
@@ -283,7 +290,7 @@ NESTED_DAMAGES = {
 
 
 @pytest.mark.parametrize(("damage", "problem"), NESTED_DAMAGES.values(), ids=NESTED_DAMAGES.keys())
-def test_damage_inside_is_named_in_one_sentence(saved_nested, damage, problem):
+def test_load_names_damage_in_nested_methods_in_one_sentence(saved_nested, damage, problem):
     damage(saved_nested)
     with pytest.raises(PriorFileError) as caught:
         mp.load(saved_nested)
@@ -292,21 +299,21 @@ def test_damage_inside_is_named_in_one_sentence(saved_nested, damage, problem):
     assert "\n" not in text and text.endswith("."), text
 
 
-def test_arrays_of_another_prior_do_not_pass(saved, tmp_path):
+def test_load_rejects_arrays_of_another_prior(saved, tmp_path):
     wide = mp.Space(**{f"x{j}": mp.Real(0.0, 1.0) for j in range(4)})
-    other = learn_vanilla(wide).save(tmp_path / "other")
+    other = learn_fixed(wide).save(tmp_path / "other")
     (saved / "prior.safetensors").write_bytes((other / "prior.safetensors").read_bytes())
     with pytest.raises(PriorFileError, match=r"does not fit prior.json: .*\[4\] where .*\[3\]"):
         mp.load(saved)
 
 
-def test_the_space_can_be_asked_for(saved):
+def test_load_checks_the_space_it_is_given(saved):
     assert mp.load(saved, space=SPACE).space == SPACE
     other = mp.Space(x=mp.Real(0.0, 2.0), c=mp.Categorical(["a", "ü"]))
     with pytest.raises(PriorFileError, match=r"is for the space .* not for .*Real\(0.0, 2.0\)"):
         mp.load(saved, space=other)
 
 
-def test_a_folder_that_is_not_there(tmp_path):
+def test_load_rejects_a_missing_folder(tmp_path):
     with pytest.raises(PriorFileError, match="There is no prior in .*nowhere"):
         mp.load(tmp_path / "nowhere")

@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from metaprior.adapters._host import StudyUse as StudyUse
+
 if TYPE_CHECKING:
     from metaprior.adapters import optuna as optuna
 

@@ -1,4 +1,4 @@
-"""A prior on one run, in NumPy: members conditioned and weighted, never compiled."""
+"""What a learned prior says about one run: in the user's units, and as a belief in NumPy."""
 
 from metaprior.belief._averaged import AveragedBelief as AveragedBelief
 from metaprior.belief._belief import AbstractBelief as AbstractBelief
@@ -7,5 +7,7 @@ from metaprior.belief._fitted import FittedBelief as FittedBelief
 from metaprior.belief._members import AbstractPath as AbstractPath
 from metaprior.belief._mixture import BeliefMoments as BeliefMoments
 from metaprior.belief._mixture import BeliefSlopes as BeliefSlopes
+from metaprior.belief._prior import Posterior as Posterior
+from metaprior.belief._prior import Prior as Prior
 from metaprior.belief._read import belief_of as belief_of
 from metaprior.belief._read import has_belief as has_belief

@@ -19,15 +19,14 @@ import numpy as np
 from jax.scipy import stats
 from jaxtyping import Array, Bool, Float
 
-from metaprior._precision import float64
 from metaprior.bo._acquisition import (
     SMALLEST_VARIANCE,
     AbstractAcquisition,
     log_standard_improvement,
 )
 from metaprior.data import Run, run_of
-from metaprior.methods import AbstractPosterior
-from metaprior.methods._fitted_gp import FittedGP
+from metaprior.gp import float64
+from metaprior.methods import AbstractPosterior, FittedGP
 
 
 class ConstrainedImprovement(AbstractAcquisition):

@@ -11,9 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from metaprior._ascent import ascend
 from metaprior.bo._acquisition import Score
 from metaprior.data import Run, Space
+from metaprior.gp import ascend
+
+# Given candidates are scored this many at a time.
+BLOCK = 4096
 
 
 class Search(eqx.Module):
@@ -79,8 +82,20 @@ def maximise(
 def maximise_over(
     score: Score, candidates: Float[Array, "m d"], allowed: Bool[Array, " m"]
 ) -> Int[Array, ""]:
-    """Index of the allowed candidate with the largest score."""
-    return jnp.argmax(jnp.where(allowed, jax.vmap(score)(candidates), -jnp.inf))
+    """Index of the allowed candidate with the largest score.
+
+    Candidates are scored block by block, so that memory does not grow with their number.
+    """
+    m, d = candidates.shape
+    num_blocks = -(-m // BLOCK)
+    if num_blocks == 1:
+        scores = jax.vmap(score)(candidates)
+    else:
+        size = -(-m // num_blocks)
+        # The first candidates fill up the last block; their second scores are cut off.
+        blocks = candidates[jnp.arange(num_blocks * size) % m].reshape(num_blocks, size, d)
+        scores = jax.lax.map(jax.vmap(score), blocks).reshape(-1)[:m]
+    return jnp.argmax(jnp.where(allowed, scores, -jnp.inf))
 
 
 def _best_neighbour(score: Score, space: Space, point: Float[Array, " d"]) -> Float[Array, " d"]:

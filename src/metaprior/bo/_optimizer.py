@@ -11,19 +11,18 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from metaprior._precision import float64
-from metaprior._prior import Prior
+from metaprior.belief import Prior
 from metaprior.bo._acquisition import AbstractAcquisition, Held, RestlessConfidenceBound
-from metaprior.bo._maximise import Search, maximise_over
+from metaprior.bo._maximise import Search
 from metaprior.bo._policy import SurrogatePolicy
 from metaprior.data import Points, Run, direction_sign, run_of
-from metaprior.gp import require_finite
-from metaprior.methods import AbstractSurrogate, GuardedSurrogate
+from metaprior.gp import float64, require_finite
+from metaprior.methods import AbstractSurrogate
+from metaprior.words import Summary
+from metaprior.words import value as shown
 
 Point = dict[str, Any]
 
-# A finite set may be large: a path for Thompson sampling is drawn at this many of its points.
-NUM_ANCHORS = 512
 # Two points of the unit cube closer than this are the same query.
 SAME_POINT = 1e-9
 
@@ -155,9 +154,7 @@ class Optimizer:
         a guard (see `metaprior.methods.Guarded`).
         """
         surrogate = self.prior.surrogate
-        if not isinstance(surrogate, GuardedSurrogate):
-            return None
-        if self._trust is None:
+        if surrogate.judges and self._trust is None:
             self._trust = float(_trust(surrogate, self._run()))
         return self._trust
 
@@ -170,6 +167,26 @@ class Optimizer:
     def pending(self) -> list[Point]:
         """Queries asked for and not yet told."""
         return [self._point(x) for x in self._pending]
+
+    def __repr__(self) -> str:
+        return self._summary().as_text()
+
+    def _repr_html_(self) -> str:
+        return self._summary().as_html()
+
+    def _summary(self) -> Summary:
+        best, count = self.best, self._candidates
+        told = f"{len(self._y)} observed, {len(self._failed)} failed, {len(self._pending)} pending"
+        point = "" if best is None else ", ".join(f"{k}={shown(v)}" for k, v in best.x.items())
+        return Summary(
+            f"Optimizer to {self.prior.direction}",
+            [
+                ("best", "nothing observed" if best is None else f"{best.value:g} at {point}"),
+                ("queries", told),
+                ("candidates", "whole space" if count is None else f"{len(count):,} given points"),
+                ("method", repr(self.prior.method)),
+            ],
+        )
 
     def _point(self, x: Float[np.ndarray, " d"]) -> Point:
         """A query in the user's units; a candidate exactly as it was given, to look it up by."""
@@ -218,10 +235,11 @@ class Optimizer:
     def _policy_now(self) -> SurrogatePolicy:
         """The policy, at the trust that the observations alone give to a guarded prior: beliefs
         about pending and failed queries are no evidence."""
-        surrogate, trust = self.prior.surrogate, self.trust
-        if not isinstance(surrogate, GuardedSurrogate) or trust is None:
+        trust = self.trust
+        if trust is None:
             return self._policy
-        return dataclasses.replace(self._policy, surrogate=surrogate.settled(trust))
+        settled = self.prior.surrogate.settled(trust)
+        return dataclasses.replace(self._policy, surrogate=settled)
 
     def _instead_of(
         self, x, policy: SurrogatePolicy, held: Held | None, run: Run, key: PRNGKeyArray
@@ -313,7 +331,7 @@ def _key(seed: Int[Array, ""], index: Int[Array, ""]) -> PRNGKeyArray:
 
 
 @eqx.filter_jit
-def _trust(surrogate: GuardedSurrogate, run: Run) -> Float[Array, ""]:
+def _trust(surrogate: AbstractSurrogate, run: Run) -> Float[Array, ""]:
     return surrogate.trust(run)
 
 
@@ -335,10 +353,7 @@ def _choose(
     allowed: Bool[Array, " m"],
     key: PRNGKeyArray,
 ) -> Int[Array, ""]:
-    posterior = policy.surrogate.condition(run)
-    stride = -(-candidates.shape[0] // NUM_ANCHORS)
-    score = policy.acquisition.score(posterior, run, candidates[::stride], key=key)
-    return maximise_over(score, candidates, allowed)
+    return policy.best_of(candidates, allowed, run, key=key)
 
 
 @eqx.filter_jit

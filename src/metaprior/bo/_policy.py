@@ -5,16 +5,15 @@ import abc
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from metaprior.bo._acquisition import AbstractAcquisition, Score
-from metaprior.bo._maximise import Search, low_discrepancy, maximise
+from metaprior.bo._acquisition import AbstractAcquisition
+from metaprior.bo._maximise import Search, low_discrepancy, maximise, maximise_over
 from metaprior.data import Choices, Run, Space
 from metaprior.methods import AbstractSurrogate
 
-# So many choices are scored side by side: what they need of memory is bounded, whatever the table.
-_BLOCK = 4096
-# And a path for Thompson sampling is drawn at so many of them.
+# At most this many of the given candidates are anchors of an acquisition, such as the points at
+# which a path for Thompson sampling is drawn.
 _NUM_ANCHORS = 512
 
 
@@ -52,10 +51,21 @@ class SurrogatePolicy(AbstractPolicy):
         return maximise(score, self.space, candidates, self.search)
 
     def choose(self, run, choices, *, key):
-        stride = -(-choices.points.shape[0] // _NUM_ANCHORS)
+        return choices.points[self.best_of(choices.points, choices.unasked(run), run, key=key)]
+
+    def best_of(
+        self,
+        candidates: Float[Array, "m d"],
+        allowed: Bool[Array, " m"],
+        run: Run,
+        *,
+        key: PRNGKeyArray,
+    ) -> Int[Array, ""]:
+        """Index of the allowed candidate where the acquisition is largest."""
+        stride = -(-candidates.shape[0] // _NUM_ANCHORS)
         posterior = self.surrogate.condition(run)
-        score = self.acquisition.score(posterior, run, choices.points[::stride], key=key)
-        return _best(score, choices, choices.unasked(run))
+        score = self.acquisition.score(posterior, run, candidates[::stride], key=key)
+        return maximise_over(score, candidates, allowed)
 
     def predicted_best(
         self, run: Run, *, key: PRNGKeyArray, choices: Choices | None = None
@@ -70,7 +80,7 @@ class SurrogatePolicy(AbstractPolicy):
             return posterior.moments(x).mean
 
         if choices is not None:
-            return _best(mean, choices, choices.valid)
+            return choices.points[maximise_over(mean, choices.points, choices.valid)]
         candidates = self.search.candidates(self.space, run, key=key)
         return maximise(mean, self.space, candidates, self.search)
 
@@ -133,17 +143,3 @@ class RandomSearch(AbstractPolicy):
     def choose(self, run, choices, *, key):
         equal_chances = jnp.where(choices.unasked(run), 0.0, -jnp.inf)
         return choices.points[jax.random.categorical(key, equal_chances)]
-
-
-def _best(score: Score, choices: Choices, allowed: Bool[Array, " m"]) -> Float[Array, " d"]:
-    """The allowed choice with the largest score; one block of choices is scored after another."""
-    m, d = choices.points.shape
-    num_blocks = -(-m // _BLOCK)
-    if num_blocks == 1:
-        scores = jax.vmap(score)(choices.points)
-    else:
-        size = -(-m // num_blocks)
-        # The last block is filled up with choices of the first, whose scores are then cut off.
-        blocks = choices.points[jnp.arange(num_blocks * size) % m].reshape(num_blocks, size, d)
-        scores = jax.lax.map(jax.vmap(score), blocks).reshape(-1)[:m]
-    return choices.points[jnp.argmax(jnp.where(allowed, scores, -jnp.inf))]

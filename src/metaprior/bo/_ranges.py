@@ -4,8 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from metaprior.data import Categorical, Integer, Real
-from metaprior.data._dimensions import Choice, Dimension
+from metaprior.data import Categorical, Choice, Dimension, Integer, Real
 
 # Relative to a step: values that were computed lie this near to the grid.
 _ON_THE_GRID = 1e-6

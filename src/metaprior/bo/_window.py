@@ -27,12 +27,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from metaprior._precision import float64
-from metaprior._prior import Prior
+from metaprior.belief import Prior
 from metaprior.bo._ranges import Line, Numbers, Options, Range, line_of
-from metaprior.data import Categorical, Run, Space
-from metaprior.data._dimensions import Dimension
-from metaprior.methods import AbstractPosterior, AbstractSurrogate, GuardedSurrogate
+from metaprior.data import Categorical, Dimension, Run, Space
+from metaprior.gp import float64
+from metaprior.methods import AbstractPosterior, AbstractSurrogate
 
 IDENTITY, EXPONENTIAL, LOGARITHM = 0, 1, 2
 
@@ -77,12 +76,9 @@ class Window:
 
     def through(self, prior: Prior) -> Prior:
         """The prior as it looks through the window: the same beliefs over `space`."""
-        surrogate, view = prior.surrogate, self.map()
-        if isinstance(surrogate, GuardedSurrogate):
-            # What the guard falls back to knows nothing of the past, so neither of its space.
-            seen = dataclasses.replace(surrogate, learned=Windowed(surrogate.learned, view))
-        else:
-            seen = Windowed(surrogate, view)
+        # The model that a guard falls back to knows nothing of the whole space: the guard stays
+        # outside of the window.
+        seen = prior.surrogate.guarding(Windowed(prior.surrogate.unguarded, self.map()))
         return dataclasses.replace(prior, space=self.space, surrogate=seen)
 
     @float64
@@ -166,6 +162,9 @@ class WindowedPosterior(AbstractPosterior):
 
     def cdf(self, x, y):
         return self.posterior.cdf(self.view(x), y)
+
+    def covariance(self, x):
+        return self.posterior.covariance(jax.vmap(self.view)(x))
 
     def sample(self, x, num, *, key):
         return self.posterior.sample(jax.vmap(self.view)(x), num, key=key)

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from metaprior.cli._exit_codes import BAD_INPUT, INTERRUPTED
+from metaprior.cli._errors import BAD_INPUT, INTERRUPTED
 from metaprior.cli._study import study
 
 

@@ -4,29 +4,22 @@ import json
 import os
 from pathlib import Path
 
-import jax
-import numpy as np
 from rich.console import Console
 
-from metaprior.cli._demo_report import MADE_BY, numbers, print_report
-from metaprior.cli._demo_study import (
-    CONTEXT_SIZES,
-    FPACOH,
+from metaprior import __version__
+from metaprior.cli._demo_report import print_report
+from metaprior.cli._stages import Stages
+from metaprior.lab.demo import (
     NUM_STAGES,
     QUICK,
-    RANDOM,
-    VANILLA,
-    BraninPart,
-    MixturePart,
-    Sizes,
-    branin_part,
-    mixture_part,
+    DemoSizes,
+    compute_demo,
+    demo_figure,
+    demo_numbers,
 )
-from metaprior.cli._stages import Stages
-from metaprior.metrics import coverage
-from metaprior.plots import CoverageCurve, RegretCurves, demo_figure
 
 PICTURE, NUMBERS, PRIOR = "metaprior-demo.png", "results.json", "prior"
+MADE_BY = "metaprior demo"
 
 
 def run_demo(out: Path, *, seed: int, quick: bool, as_json: bool) -> None:
@@ -35,17 +28,16 @@ def run_demo(out: Path, *, seed: int, quick: bool, as_json: bool) -> None:
     What could stop the writing is checked first, before a minute is spent on computing.
     """
     prepare_folder(out)
-    sizes = QUICK if quick else Sizes()
-    key_branin, key_mixture = jax.random.split(jax.random.key(seed))
+    sizes = QUICK if quick else DemoSizes()
     with Stages(NUM_STAGES + 1, Console(stderr=True)) as stages:
-        branin = branin_part(sizes, seed, stages, key=key_branin)
-        mixture = mixture_part(sizes, seed, stages, key=key_mixture)
-        found = numbers(sizes, seed, branin, mixture)
+        results = compute_demo(sizes, seed, stages.stage)
+        numbers = demo_numbers(sizes, seed, results)
+        found = {"made_by": MADE_BY, "version": __version__, **numbers}
         with stages.stage(f"Writing {out}"):
             # The numbers come first: they mark the folder as ours if the rest is interrupted.
             (out / NUMBERS).write_text(json.dumps(found, indent=2) + "\n")
-            branin.prior.save(out / PRIOR)
-            _figure(branin, mixture).savefig(out / PICTURE)
+            results.branin.prior.save(out / PRIOR)
+            demo_figure(results).savefig(out / PICTURE)
     if as_json:
         print(json.dumps(found, indent=2))
     else:
@@ -81,20 +73,3 @@ def _is_ours(numbers_file: Path) -> bool:
     except (OSError, ValueError):
         return False
     return isinstance(found, dict) and found.get("made_by") == MADE_BY
-
-
-def _figure(branin: BraninPart, mixture: MixturePart):
-    levels = np.linspace(0.0, 1.0, 41)
-    curves = [
-        CoverageCurve(name, size, levels, coverage(predictions.cdf[:, i], levels))
-        for name, predictions in mixture.predictions.items()
-        for i, size in enumerate(CONTEXT_SIZES)
-    ]
-    return demo_figure(
-        (FPACOH, VANILLA, RANDOM),
-        mixture.past,
-        mixture.beliefs,
-        curves,
-        [RegretCurves(name, regret) for name, regret in branin.regret.items()],
-        branin.landscape,
-    )

@@ -1,74 +1,16 @@
-"""The demo's numbers: as one JSON value, as tables, and in words."""
+"""The demo's numbers as tables, with a short account of how they came about."""
 
-from dataclasses import asdict
 from typing import Any
 
-import numpy as np
-from jaxtyping import Float
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from metaprior import __version__
-from metaprior.cli._demo_study import (
-    CONTEXT_SIZES,
-    FPACOH,
-    VANILLA,
-    BraninPart,
-    MixturePart,
-    Sizes,
-)
-from metaprior.metrics import calibration_error, coverage, mean_and_interval
-
-MADE_BY = "metaprior demo"
-REPORTED_QUERIES = (5, 10, 20, 40)
-
-
-def numbers(sizes: Sizes, seed: int, branin: BraninPart, mixture: MixturePart) -> dict[str, Any]:
-    """Everything the demo measured, as plain values under readable names."""
-    return {
-        "made_by": MADE_BY,
-        "version": __version__,
-        "seed": seed,
-        "sizes": asdict(sizes),
-        "simple_regret": {name: _regret(regret) for name, regret in branin.regret.items()},
-        "speed_up": speed_up(branin.regret[FPACOH], branin.regret[VANILLA]),
-        "predictions": {
-            name: {
-                str(size): {
-                    "calibration_error": calibration_error(predictions.cdf[:, i]),
-                    "log_likelihood": float(np.mean(predictions.log_density[:, i])),
-                    "coverage_of_95_percent": float(coverage(predictions.cdf[:, i], [0.95])[0]),
-                }
-                for i, size in enumerate(CONTEXT_SIZES)
-            }
-            for name, predictions in mixture.predictions.items()
-        },
-    }
-
-
-def speed_up(
-    ours: Float[np.ndarray, "tasks queries"], theirs: Float[np.ndarray, "tasks queries"]
-) -> dict[str, int | None]:
-    """How many queries we need to be, on average, where they are at the end; `None`: more."""
-    reached = np.flatnonzero(ours.mean(axis=0) <= theirs.mean(axis=0)[-1])
-    return {
-        "queries_of_f_pacoh": int(reached[0]) + 1 if len(reached) else None,
-        "queries_of_vanilla_gp": theirs.shape[1],
-    }
-
-
-def _regret(regret: Float[np.ndarray, "tasks queries"]) -> dict[str, dict[str, float]]:
-    mean, half_width = mean_and_interval(regret)
-    return {
-        str(t): {"mean": float(mean[t - 1]), "half_width_95": float(half_width[t - 1])}
-        for t in REPORTED_QUERIES
-        if t <= regret.shape[1]
-    }
+from metaprior.lab.demo import FPACOH
 
 
 def print_report(found: dict[str, Any], console: Console) -> None:
-    """Tables of the numbers, with a plain account of how they came about."""
+    """Print tables of the numbers and how they came about."""
     sizes = found["sizes"]
     branin, mixture, sets = sizes["branin"], sizes["mixture"], sizes["num_mixture_sets"]
     times = f"{sets} times, each time " if sets > 1 else ""
@@ -76,7 +18,7 @@ def print_report(found: dict[str, Any], console: Console) -> None:
     console.print(_regret_table(found, sizes["num_race_tasks"]))
     console.print(
         f"F-PACOH learned from {branin['num_tasks']} past runs of {branin['run_length']} queries, "
-        "made by vanilla GP-UCB on other tasks of the family. The vanilla GP takes only the scale "
+        "made by fixed GP-UCB on other tasks of the family. The fixed GP takes only the scale "
         "of the numbers from them. Both use UCB with beta = 2.",
         style="dim",
         highlight=False,
@@ -145,10 +87,10 @@ def _prediction_table(found: dict[str, Any]) -> Table:
 
 
 def _speed_up_sentence(found: dict[str, Any]) -> str:
-    ours, theirs = found["queries_of_f_pacoh"], found["queries_of_vanilla_gp"]
+    ours, theirs = found["queries_of_f_pacoh"], found["queries_of_fixed_gp"]
     if ours is None:
-        return f"F-PACOH did not reach within {theirs} queries what the vanilla GP reached."
+        return f"F-PACOH did not reach within {theirs} queries what the fixed GP reached."
     return (
-        f"F-PACOH needs {ours} {'query' if ours == 1 else 'queries'} to reach what the vanilla GP "
+        f"F-PACOH needs {ours} {'query' if ours == 1 else 'queries'} to reach what the fixed GP "
         f"reaches after {theirs}."
     )

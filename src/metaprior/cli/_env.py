@@ -1,4 +1,4 @@
-"""`metaprior env`: which families there are, and the original tables for those who want them."""
+"""`metaprior env`: which families there are, and how to fetch the original tables."""
 
 import json
 from pathlib import Path
@@ -9,33 +9,12 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from metaprior.cli._stages import Stages
-from metaprior.environments import (
-    FIGSHARE,
-    Branin,
-    Camelback,
-    Family,
-    Hartmann6,
-    Mixture1d,
-    Table,
-    download,
-    remote_tables,
-)
-
-# In the order of the paper's table of benchmark environments.
-FAMILIES: tuple[Family, ...] = (
-    Mixture1d(),
-    Branin(),
-    Camelback(),
-    Hartmann6(),
-    Table("glmnet"),
-    Table("rpart"),
-    Table("xgboost"),
-)
+from metaprior.lab.environments import FIGSHARE, Family, download, known_families, remote_tables
 
 
 def list_families(*, as_json: bool) -> None:
     """Print every family with its sizes."""
-    described = [_described(family) for family in FAMILIES]
+    described = [_described(family) for family in known_families().values()]
     if as_json:
         print(json.dumps(described, indent=2))
         return
@@ -64,7 +43,7 @@ def fetch_tables(to: Path, *, url: str | None) -> None:
         for table in tables:
             with stages.stage(f"{table.file_name} ({table.size / 1e6:.1f} MB)") as advance:
                 download(table, to, on_progress=advance)
-    print(f'Use them with metaprior.environments.Table("{tables[0].learner}", source="{to}").')
+    print(f'Use them with metaprior.lab.environments.Table("{tables[0].learner}", source="{to}").')
 
 
 def _described(family: Family) -> dict[str, Any]:

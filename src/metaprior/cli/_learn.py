@@ -11,13 +11,13 @@ from typing import Any
 
 from rich.console import Console
 
-from metaprior import learn
-from metaprior._prior import Prior
-from metaprior.cli._exit_codes import INTERRUPTED
+from metaprior.belief import Prior
+from metaprior.cli._errors import INTERRUPTED
 from metaprior.cli._learn_progress import LearnBar
 from metaprior.cli._learn_report import print_learned, print_read
 from metaprior.cli._past_runs import PastRuns, Wanted, past_runs
-from metaprior.store._format import ARRAYS, CARD, DESCRIPTION, REPORT
+from metaprior.learning import NOTHING_MEASURED, Findings, learn
+from metaprior.store import ARRAYS, CARD, DESCRIPTION, REPORT
 
 BUDGETS = ("fast", "normal", "thorough")
 PRIOR_FILES = {ARRAYS, CARD, DESCRIPTION, REPORT}
@@ -35,24 +35,25 @@ def run_learn(
 ) -> int:
     """Learn a prior from the runs in `sources` and save it in `out`; the exit code.
 
-    What could stop the saving is checked first, before time is spent on learning.
+    Whether `out` can be written is checked before learning.
     """
     effort = budget_of(budget)
     check_folder(out, force=force)
-    with Console(stderr=True).status("Reading past runs"):  # nothing is shown but on a terminal
+    with Console(stderr=True).status("Reading past runs"):  # shown on a terminal only
         past = past_runs(sources, wanted)
     console = Console()
     if not as_json:
         print_read(past, console)
     with LearnBar(Console(stderr=True)) as progress:
         prior = learn(past.tasks, budget=effort, seed=seed, on_progress=progress)
+    findings = prior.findings or NOTHING_MEASURED
     with _undisturbed():
         prior.save(out)
     if as_json:
-        print(json.dumps(_as_json(prior, past, out), indent=2))
+        print(json.dumps(_as_json(prior, findings, past, out), indent=2))
     else:
-        print_learned(prior.findings, past.names, out, console)
-    return INTERRUPTED if prior.findings.get("interrupted") else 0
+        print_learned(findings, past.names, out, console)
+    return INTERRUPTED if findings.interrupted else 0
 
 
 def budget_of(text: str) -> str | float:
@@ -71,7 +72,7 @@ def budget_of(text: str) -> str | float:
 
 
 def check_folder(out: Path, *, force: bool) -> None:
-    """Make sure that a prior can be saved in `out`; one that is there stays without `force`."""
+    """Make sure that a prior can be saved in `out`; replacing one needs `force`."""
     if out.exists() and not out.is_dir():
         raise ValueError(f"Cannot save a prior to {out}: it is a file; name a folder with --out.")
     if out.resolve() in (Path.cwd(), *Path.cwd().parents):
@@ -91,7 +92,7 @@ def check_folder(out: Path, *, force: bool) -> None:
             f"There is a prior in {out} already; name another folder with --out, or replace it "
             "with --force."
         )
-    # Saving makes the folder anew beside the old one, so that its parent must be writeable.
+    # Saving writes a new folder beside the old one, so the parent must be writeable.
     parent = next(each for each in out.absolute().parents if each.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
         raise ValueError(
@@ -102,7 +103,7 @@ def check_folder(out: Path, *, force: bool) -> None:
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Keep a second Ctrl-C from ending the process between two files."""
+    """Ignore Ctrl-C, so that it cannot end the process between two files."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -113,7 +114,7 @@ def _undisturbed() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
 
 
-def _as_json(prior: Prior, past: PastRuns, out: Path) -> dict[str, Any]:
+def _as_json(prior: Prior, findings: Findings, past: PastRuns, out: Path) -> dict[str, Any]:
     return {
         "prior": str(out),
         "runs": {
@@ -124,5 +125,5 @@ def _as_json(prior: Prior, past: PastRuns, out: Path) -> dict[str, Any]:
             "notes": past.notes,
         },
         "space": {**prior.space.to_json(), "inferred": past.inferred},
-        "findings": prior.findings,
+        "findings": findings.to_json(),
     }

@@ -6,10 +6,10 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from metaprior.cli._shown import Shown
+from metaprior.cli._progress_bar import ProgressBar
 
 
-class LearnBar(Shown):
+class LearnBar(ProgressBar):
     """Shows what `learn` is at, on `console`, while used as a context."""
 
     def __init__(self, console: Console):

@@ -1,7 +1,6 @@
-"""What `metaprior learn` says: what it read, and what it found on held-out runs."""
+"""What `metaprior learn` prints: the runs it read, and the findings on held-out runs."""
 
 from pathlib import Path
-from typing import Any
 
 from rich import box
 from rich.console import Console
@@ -9,19 +8,18 @@ from rich.table import Table
 
 from metaprior.cli._past_runs import PastRuns
 from metaprior.cli._studies_table import studies_table
-from metaprior.tables import space_as_toml
-from metaprior.tables._notes import listed
-
-NAMES = {"learned": "learned prior", "vanilla": "vanilla GP"}
+from metaprior.data.csv import space_as_toml
+from metaprior.learning import Findings, HeldOutScores, Replay
+from metaprior.words import listed
 
 
 def print_read(past: PastRuns, console: Console) -> None:
-    """Runs, points, notes, and the space if nobody had given one."""
+    """Runs, points, notes, and the space if it was inferred."""
     lengths = past.tasks.lengths
     each = f"{lengths.min()} to {lengths.max()}" if lengths.min() < lengths.max() else lengths[0]
     _say(
         console,
-        f"Read {len(lengths)} runs from {past.origin}: {lengths.sum()} points, {each} a run; "
+        f"Read {len(lengths)} runs from {past.origin}: {lengths.sum()} points, {each} per run; "
         f"{past.value} is {past.tasks.direction}d.",
     )
     if past.studies is not None:
@@ -37,54 +35,45 @@ def print_read(past: PastRuns, console: Console) -> None:
 
 
 def print_learned(
-    findings: dict[str, Any], names_of_runs: list[str], out: Path, console: Console
+    findings: Findings, names_of_runs: list[str], out: Path, console: Console
 ) -> None:
-    """The verdict and the held-out numbers, as far as there are any, and where the prior is."""
-    if findings.get("interrupted"):
+    """The verdict, the held-out scores where there are any, and where the prior was saved."""
+    if findings.interrupted:
         _say(console, "\nStopped early: this is the best prior so far.")
-    if findings.get("verdict"):
-        _say(console, f"\n{findings['verdict']}", style="bold")
-    held_out = findings.get("held_out", {})
-    measured = {name: held_out[key] for key, name in NAMES.items() if held_out.get(key)}
-    if measured:
-        console.print(_held_out_table(measured, held_out))
-    saved = _saved_evaluations(findings.get("replay", {}))
-    if saved:
-        _say(console, saved)
-    for note in findings.get("notes", []):
+    _say(console, f"\n{findings.verdict}", style="bold")
+    if findings.held_out is not None:
+        console.print(_held_out_table(findings.held_out))
+    if findings.replay is not None:
+        _say(console, f"Evaluations saved per run in replays: {_saved(findings.replay)}.")
+    for note in findings.notes:
         _say(console, f"Note: {note}")
-    odd = [names_of_runs[t["task"]] for t in findings.get("tasks", []) if t.get("outlier")]
-    if odd:
-        _say(console, f"Note: unlike the other runs: {listed(odd, 5)}.")
+    outliers = [names_of_runs[past.task] for past in findings.tasks if past.outlier]
+    if outliers:
+        _say(console, f"Note: unlike the other runs: {listed(outliers, 5)}.")
     _say(console, f"\nSaved in {out}. Next, a report to read: metaprior report {_quoted(out)}")
 
 
-def _held_out_table(measured: dict[str, dict[str, Any]], held_out: dict[str, Any]) -> Table:
-    tasks = held_out.get("tasks")
-    title = "Predictions of held-out runs" + (f" ({tasks} runs)" if tasks else "")
+def _held_out_table(held_out: HeldOutScores) -> Table:
+    title = "Predictions of held-out runs" + (f" ({held_out.tasks} runs)" if held_out.tasks else "")
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("")
     for heading in ("log-likelihood", "calibration error"):
         table.add_column(heading, justify="right")
     table.caption = "A higher log-likelihood is better; a calibration error of 0 is perfect."
     table.caption_justify = "left"
-    for name, numbers in measured.items():
-        keys = ("log_likelihood", "calibration_error")
-        table.add_row(name, *(_number(numbers.get(key)) for key in keys))
+    for name, scores in (("learned prior", held_out.learned), ("fitted GP", held_out.fitted)):
+        table.add_row(name, _number(scores.log_likelihood), _number(scores.calibration_error))
     return table
 
 
-def _saved_evaluations(replay: dict[str, Any]) -> str:
-    saved = replay.get("saved_evaluations")
-    if saved is None:
-        return ""
-    interval = replay.get("saved_interval")
+def _saved(replay: Replay) -> str:
+    interval = replay.saved_interval
     spread = f" (95 % interval {interval[0]:.1f} to {interval[1]:.1f})" if interval else ""
-    return f"Evaluations saved in replays of held-out runs: {saved:.1f}{spread}."
+    return _number(replay.saved_evaluations, 1) + spread
 
 
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
+def _number(value: float | None, decimals: int = 3) -> str:
+    return "-" if value is None else f"{value:.{decimals}f}"
 
 
 def _quoted(path: Path) -> str:

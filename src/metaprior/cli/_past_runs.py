@@ -5,10 +5,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from metaprior.adapters._study_use import StudyUse
-from metaprior.cli._optuna import OPTUNA, needing_optuna
+from metaprior.adapters import StudyUse
+from metaprior.cli._errors import needing_optuna
 from metaprior.data import Tasks
-from metaprior.tables import read_runs, read_space
+from metaprior.data.csv import read_runs, read_space
+
+# The prefix of an Optuna storage among the sources of past runs.
+OPTUNA = "optuna:"
 
 
 class Wanted(NamedTuple):

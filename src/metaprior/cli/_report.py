@@ -1,4 +1,4 @@
-"""`metaprior report`: from a saved prior to a page."""
+"""`metaprior report`: writes the page on a saved prior."""
 
 import json
 from pathlib import Path
@@ -6,16 +6,15 @@ from typing import Any
 
 import typer
 
+from metaprior.learning import NOTHING_MEASURED, Findings, HeldOutScores, Replay
 from metaprior.report import write_report
-from metaprior.report._findings import Findings, read_findings
-from metaprior.store import load
-from metaprior.store._format import REPORT
+from metaprior.store import REPORT, load
 
 
 def run_report(folder: Path, out: Path | None, *, as_json: bool) -> None:
-    """Write the report of the prior in `folder`; print where it is and what it says first."""
+    """Write the report on the prior in `folder`; print the verdict and where the report is."""
     prior = load(folder)
-    findings = read_findings(prior.findings)
+    findings = prior.findings or NOTHING_MEASURED
     path = write_report(prior, folder / REPORT if out is None else out)
     if as_json:
         typer.echo(json.dumps(summary(findings, path), indent=2, allow_nan=False))
@@ -25,17 +24,18 @@ def run_report(folder: Path, out: Path | None, *, as_json: bool) -> None:
 
 
 def summary(findings: Findings, path: Path) -> dict[str, Any]:
-    """The numbers at the head of the page, for programs; `null` where nothing was measured."""
-    held_out, replay = findings.held_out, findings.replay
+    """The numbers at the top of the page, as JSON; `null` where nothing was measured."""
+    held_out, replay = findings.held_out or HeldOutScores(), findings.replay or Replay()
+    learned, fitted = held_out.learned, held_out.fitted
     return {
         "report": str(path),
         "verdict": findings.verdict,
-        "saved_evaluations": replay.saved_evaluations if replay else None,
-        "saved_interval": list(replay.saved_interval) if replay and replay.saved_interval else None,
-        "calibration_error": held_out.learned.calibration_error if held_out else None,
-        "vanilla_calibration_error": held_out.vanilla.calibration_error if held_out else None,
-        "log_likelihood": held_out.learned.log_likelihood if held_out else None,
-        "vanilla_log_likelihood": held_out.vanilla.log_likelihood if held_out else None,
-        "outliers": [task.name for task in findings.tasks if task.is_outlier],
-        "notes": list(findings.notes),
+        "saved_evaluations": replay.saved_evaluations,
+        "saved_interval": replay.saved_interval,
+        "calibration_error": learned.calibration_error,
+        "fitted_calibration_error": fitted.calibration_error,
+        "log_likelihood": learned.log_likelihood,
+        "fitted_log_likelihood": fitted.log_likelihood,
+        "outliers": [task.task for task in findings.tasks if task.outlier],
+        "notes": list(findings.remarks),
     }

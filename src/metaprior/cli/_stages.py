@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from metaprior.cli._shown import Shown
+from metaprior.cli._progress_bar import ProgressBar
 
 Advance = Callable[[float], None]
 
 
-class Stages(Shown):
+class Stages(ProgressBar):
     """Shows which of `count` stages is at work, on `console`, while used as a context."""
 
     def __init__(self, count: int, console: Console):

@@ -7,7 +7,8 @@ from typing import Any
 
 import typer
 
-from metaprior.cli._optuna import OPTUNA, needing_optuna
+from metaprior.cli._errors import needing_optuna
+from metaprior.cli._past_runs import OPTUNA
 from metaprior.cli._suggest import as_dict, in_words
 from metaprior.lifelong import PriorSequence, RunStatus, Version, status
 from metaprior.store import load

@@ -7,8 +7,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from metaprior.adapters._study_use import StudyUse
-from metaprior.tables._notes import listed
+from metaprior.adapters import StudyUse
+from metaprior.words import listed
 
 # With more studies than this, one row stands for all that were used or skipped for one reason.
 MOST_ROWS = 20

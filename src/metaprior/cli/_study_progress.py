@@ -3,11 +3,11 @@
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from metaprior.cli._shown import Shown
-from metaprior.studies import Job, Standing
+from metaprior.cli._progress_bar import ProgressBar
+from metaprior.lab.studies import Job, JobsProgress
 
 
-class StudyProgress(Shown):
+class StudyProgress(ProgressBar):
     """Shows where a study stands, on `console`, while used as a context."""
 
     def __init__(self, console: Console):
@@ -25,7 +25,7 @@ class StudyProgress(Shown):
         )
         self._task = self._bar.add_task("", total=None, left="")
 
-    def __call__(self, standing: Standing) -> None:
+    def __call__(self, standing: JobsProgress) -> None:
         """What the engine calls when a job begins or ends."""
         completed = standing.skipped + standing.done + standing.failed
         at_work = standing.current is not None and completed < standing.total

@@ -1,4 +1,4 @@
-"""What `metaprior study` does: specify, run what has not finished, sum up, draw."""
+"""What `metaprior study` does: specify, run what has not finished, summarise, draw."""
 
 import importlib.util
 import json
@@ -15,8 +15,10 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from metaprior.cli._study_progress import StudyProgress, title
-from metaprior.studies import (
-    Report,
+from metaprior.lab.studies import (
+    CONFIGURATIONS,
+    JobsReport,
+    holds_study,
     plan,
     read_records,
     read_study,
@@ -27,7 +29,6 @@ from metaprior.studies import (
     write_configurations,
 )
 
-STUDY, CONFIGURATIONS = "study.json", "configurations"
 # Seeds, or configurations, side by side on an accelerator: a few tens of gigabytes at most.
 CHUNK = 64
 
@@ -65,10 +66,10 @@ def run_study(
         found["summary"] = summary(specification, records)
         found["written"] = []
         if kind == "search":
-            written, complaints = write_configurations(out / CONFIGURATIONS, specification, records)
+            written, without = write_configurations(out / CONFIGURATIONS, specification, records)
             found["written"] += [str(path) for path in written]
-            for complaint in complaints:
-                _say(console, complaint)
+            for sentence in without:
+                _say(console, sentence)
         with _spoken(console):
             found["written"] += _drawn(out, console)
     if as_json:
@@ -86,7 +87,7 @@ def draw(folder: Path) -> list[Path]:
             "Figures are drawn with matplotlib, which is not installed; install it with "
             "`pip install 'metaprior[plots]'`."
         )
-    from metaprior.plots import study_report
+    from metaprior.lab.plots import study_report
 
     return study_report(folder)
 
@@ -96,7 +97,7 @@ def _cuts(out: Path) -> dict[str, Any]:
 
     On a CPU seeds are worked on one after another anyway, and small jobs lose less when killed.
     """
-    if (out / STUDY).exists():
+    if holds_study(out):
         return read_study(out)
     return {"block": 1} if jax.default_backend() == "cpu" else {"chunk": CHUNK}
 
@@ -111,7 +112,7 @@ def _drawn(out: Path, console: Console) -> list[str]:
 
 
 def _say_defaults(specification: dict[str, Any], folder: Path, console: Console) -> None:
-    """Which methods have settings that nobody searched for."""
+    """Name the methods whose settings were not searched."""
     for entrant in specification["entrants"]:
         if entrant["settings"] and entrant["configuration"] == "default":
             where = f"{entrant['method']} on {entrant['environment']}"
@@ -142,7 +143,7 @@ def _inherited(workers: int) -> Iterator[None]:
 
 @contextmanager
 def _spoken(console: Console) -> Iterator[None]:
-    """Warnings, such as of records that cannot be read, are said once, as sentences."""
+    """Print each warning once, as a sentence, such as of a record that cannot be read."""
     said = set()
 
     def say(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -156,7 +157,7 @@ def _spoken(console: Console) -> Iterator[None]:
         yield
 
 
-def _counts(report: Report) -> dict[str, Any]:
+def _counts(report: JobsReport) -> dict[str, Any]:
     failures = [
         {"job": job.name, "what": title(job), "reason": reason} for job, reason in report.failures
     ]

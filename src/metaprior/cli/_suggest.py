@@ -6,9 +6,9 @@ from typing import Any
 
 import typer
 
+from metaprior.data.csv import read_space
 from metaprior.lifelong import PriorSequence, Row, suggest
 from metaprior.store import load
-from metaprior.tables import read_space
 
 
 def run_suggest(

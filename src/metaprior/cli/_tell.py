@@ -7,7 +7,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from metaprior.cli._exit_codes import INTERRUPTED
+from metaprior.cli._errors import INTERRUPTED
 from metaprior.cli._learn import budget_of
 from metaprior.cli._learn_progress import LearnBar
 from metaprior.cli._suggest import as_dict, in_words, require_one

@@ -1,7 +1,14 @@
-"""History: spaces, runs, sets of runs and their standardisation."""
+"""History: spaces, runs, sets of runs and their standardisation; `csv` reads them from files."""
 
-from metaprior.data._choices import Choices as Choices
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from metaprior.data._dimensions import Choice as Choice
+from metaprior.data._dimensions import Dimension as Dimension
 from metaprior.data._points import Points as Points
+from metaprior.data._points import as_native as as_native
+from metaprior.data._points import complaint as complaint
+from metaprior.data._runs import Choices as Choices
 from metaprior.data._runs import Run as Run
 from metaprior.data._runs import canonical_order as canonical_order
 from metaprior.data._runs import empty_run as empty_run
@@ -16,3 +23,12 @@ from metaprior.data._standardise import fit_standardiser as fit_standardiser
 from metaprior.data._tasks import Tasks as Tasks
 from metaprior.data._tasks import direction_sign as direction_sign
 from metaprior.data._tasks import padded_length as padded_length
+
+if TYPE_CHECKING:
+    from metaprior.data import csv as csv
+
+
+def __getattr__(name: str) -> Any:
+    if name == "csv":  # on first use: most callers have no files
+        return import_module("metaprior.data.csv")
+    raise AttributeError(f"module 'metaprior.data' has no attribute {name!r}")

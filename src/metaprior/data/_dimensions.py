@@ -25,8 +25,8 @@ from metaprior.data._points import (
     as_native,
     as_number,
     finite_numbers,
-    shortened,
 )
+from metaprior.words import shortened
 
 Choice: TypeAlias = str | int | float | bool
 

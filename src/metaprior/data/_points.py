@@ -10,6 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from jaxtyping import Float
 
+from metaprior.words import shortened
+
 # A list of dicts, a pandas frame, a 2-d array, a list of rows, or, in one dimension, plain numbers.
 Points: TypeAlias = Iterable[Any]
 Column: TypeAlias = Sequence[Any] | np.ndarray
@@ -60,12 +62,6 @@ def as_native(value: Any) -> Any:
     """`value` without its array clothes: NumPy and JAX scalars become Python ones."""
     is_array_scalar = getattr(value, "shape", None) == () and hasattr(value, "item")
     return value.item() if is_array_scalar else value
-
-
-def shortened(value: Any, limit: int = 60) -> str:
-    """`repr(value)` on one line of at most `limit` characters, for errors."""
-    text = " ".join(repr(value).split())
-    return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
 def finite_numbers(column: Column, complain: Complaint) -> Float[np.ndarray, " m"]:

@@ -20,7 +20,8 @@ from metaprior.data._dimensions import Integer as Integer
 from metaprior.data._dimensions import IntegerGrid
 from metaprior.data._dimensions import Real as Real
 from metaprior.data._points import Points as Points
-from metaprior.data._points import as_native, complaint, read_columns, shortened
+from metaprior.data._points import as_native, complaint, read_columns
+from metaprior.words import shortened
 
 _KINDS = {"real": Real, "integer": Integer, "categorical": Categorical}
 _FIELDS = {

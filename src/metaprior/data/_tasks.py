@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from metaprior.data._points import complaint, finite_numbers, shortened
+from metaprior.data._points import complaint, finite_numbers
 from metaprior.data._space import Space
+from metaprior.words import shortened
 
 _SIGNS = {"maximize": 1.0, "minimize": -1.0}
 
@@ -149,7 +150,7 @@ class Tasks:
         if len(self) < 2:
             raise ValueError(
                 f"Learning a prior needs at least 2 tasks, received {len(self)}: with one task, "
-                "there is nothing to transfer; use VanillaGP or give more runs."
+                "there is nothing to transfer; use FixedGP or give more runs."
             )
         return self
 

@@ -91,6 +91,10 @@ class AbstractWeights(eqx.Module):
         r"""Variance of $\phi^\top w$."""
 
     @abc.abstractmethod
+    def covariance(self, features: Float[Array, "n D"]) -> Float[Array, "n n"]:
+        r"""Joint covariance of $\phi_i^\top w$ over the rows $\phi_i$."""
+
+    @abc.abstractmethod
     def draw(self, *, key: PRNGKeyArray) -> Float[Array, " D"]:
         """Random weights."""
 
@@ -107,6 +111,10 @@ class DataSpaceWeights(AbstractWeights):
     def variance(self, features):
         seen = self.shadow @ features
         return self.prior.weight_variance * (jnp.sum(features**2) - jnp.sum(seen**2))
+
+    def covariance(self, features):
+        seen = features @ self.shadow.T
+        return self.prior.weight_variance * (features @ features.T - seen @ seen.T)
 
     def draw(self, *, key):
         r"""Weights $w_0$ of the prior, corrected by what they and a draw of the noise get wrong:
@@ -129,6 +137,10 @@ class FeatureSpaceWeights(AbstractWeights):
 
     def variance(self, features):
         return self.prior.weight_variance * jnp.sum((self.inverse_factor @ features) ** 2)
+
+    def covariance(self, features):
+        left = features @ self.inverse_factor.T
+        return self.prior.weight_variance * left @ left.T
 
     def draw(self, *, key):
         normal = jax.random.normal(key, self.mean.shape)

@@ -8,10 +8,11 @@ $a \sim N(0, v_a)$, $c \sim N(0, v_c)$, which integrate out into two terms of th
 $$ k(x, z) = k_0(x, z) + v_c + v_a\, m(x)\, m(z). $$
 """
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from metaprior.gp._kernels import AbstractKernel
+from metaprior.gp._kernels import AbstractKernel, Embedded
 from metaprior.gp._means import AbstractMean
 from metaprior.gp._process import AbstractObservedProcess, GaussianProcess
 from metaprior.gp._warp import Warp
@@ -38,11 +39,22 @@ class EffectsKernel(AbstractKernel):
 
     def embed(self, x):
         warped = self.warp(x)
-        return jnp.append(self.base.embed(warped), self.mean(warped))
+        *parts, last = jax.tree.leaves(embedded := self.base.embed(warped))
+        # As one more number of the last part, for then compilers add up the others as they would
+        # without it: priors learned before kernels composed are the same to the last bit.
+        longer = jnp.append(last, self.mean(warped))
+        return jax.tree.unflatten(jax.tree.structure(embedded), [*parts, longer])
 
     def between(self, a, b):
-        effects = self.offset_variance + self.amplitude_variance * a[-1] * b[-1]
-        return self.base.between(a[:-1], b[:-1]) + effects
+        (a, mean_a), (b, mean_b) = _split(a), _split(b)
+        effects = self.offset_variance + self.amplitude_variance * mean_a * mean_b
+        return self.base.between(a, b) + effects
+
+
+def _split(embedded: Embedded) -> tuple[Embedded, Float[Array, ""]]:
+    """The embedding by the base kernel, and the mean."""
+    *parts, last = jax.tree.leaves(embedded)
+    return jax.tree.unflatten(jax.tree.structure(embedded), [*parts, last[:-1]]), last[-1]
 
 
 class EffectsProcess(AbstractObservedProcess):

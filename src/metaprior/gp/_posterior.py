@@ -13,6 +13,7 @@ from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from metaprior.gp._gaussian import LOG_2_PI, Gaussian, mask_covariance
+from metaprior.gp._kernels import Embedded
 from metaprior.gp._linalg import cholesky, invert_factor, log_determinant
 from metaprior.gp._process import AbstractObservedProcess
 
@@ -25,7 +26,7 @@ class ConditionedProcess(eqx.Module):
     """The posterior of a Gaussian process, ready to be evaluated at many single points."""
 
     process: AbstractObservedProcess
-    embedded: Float[Array, "n e"]
+    embedded: Embedded
     mask: Bool[Array, " n"]
     inverse_factor: Float[Array, "n n"]
     whitened: Float[Array, " n"]
@@ -48,6 +49,13 @@ class ConditionedProcess(eqx.Module):
         mean = jax.vmap(self.process.mean)(x) + shadow @ self.whitened
         return Gaussian(mean, kernel.matrix(x) - shadow @ shadow.T)
 
+    def covariance(self, x: Float[Array, "m d"]) -> Float[Array, "m m"]:
+        """Joint covariance of the function values at `x`, without noise; its diagonal is the
+        variance at each point."""
+        covariance = self.joint(x).covariance
+        # Rounding can leave a tiny negative number where the data determine f.
+        return covariance + jnp.diag(jnp.maximum(VARIANCE_FLOOR - jnp.diagonal(covariance), 0.0))
+
     def path(self, anchors: Float[Array, "m d"], *, key: PRNGKeyArray) -> "SampledPath":
         r"""A function drawn from the posterior at the anchors and interpolated between them.
 
@@ -61,7 +69,7 @@ class ConditionedProcess(eqx.Module):
         embedded = jax.vmap(self.process.kernel.embed)(anchors)
         return SampledPath(self, embedded, jax.vmap(self._shadow)(embedded), weights)
 
-    def _shadow(self, embedded: Float[Array, " e"]) -> Float[Array, " n"]:
+    def _shadow(self, embedded: Embedded) -> Float[Array, " n"]:
         r"""$L^{-1} k(X, x)$: what the data already say of the value at one point."""
         kernel = self.process.kernel
         covariance = jax.vmap(lambda seen: kernel.between(seen, embedded))(self.embedded)
@@ -72,7 +80,7 @@ class SampledPath(eqx.Module):
     """One smooth function drawn from a posterior, evaluated at single points."""
 
     posterior: ConditionedProcess
-    anchors: Float[Array, "m e"]
+    anchors: Embedded
     shadows: Float[Array, "m n"]
     weights: Float[Array, " m"]
 

@@ -1,4 +1,4 @@
-r"""Input warping: one monotone curve a dimension, learned with everything else.
+r"""Input warping: one monotone curve per dimension, learned with everything else.
 
 What a unit means often changes along a dimension, and the same way for all tasks: a learning rate
 given on a linear scale, a depth that stops to matter. The curve

@@ -1,7 +1,7 @@
 """Trainings side by side, each of one configuration without one fold.
 
 A batch has a fixed number of places. The race, the confirmation of its winner and the final
-training are batches of one size, so that all of them are one compiled loop.
+training are batches of one size, so that they share one compiled loop.
 """
 
 from collections.abc import Sequence
@@ -10,33 +10,36 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 
-from metaprior._precision import float64
 from metaprior.data import Tasks, fit_standardiser
+from metaprior.gp import float64
 from metaprior.learning._exam import Answers, Exam, Fold, examine
 from metaprior.learning._progress import Watch
-from metaprior.meta import HeldOut
-from metaprior.meta._train import CHUNK
-from metaprior.methods import AbstractSurrogate, FPacohMap
-from metaprior.methods._gradient import start_trainings, surrogates_of
+from metaprior.meta import CHUNK, HeldOut
+from metaprior.methods import (
+    AbstractGradientMethod,
+    AbstractSurrogate,
+    start_trainings,
+    surrogates_of,
+)
 
 
-class Entry(NamedTuple):
-    """One training: of this configuration, from this seed, without this fold (or with all)."""
+class Trainee(NamedTuple):
+    """One training: of this configuration, from this seed, without this fold (or on all runs)."""
 
-    method: FPacohMap
+    method: AbstractGradientMethod
     fold: int | None
     seed: int
 
 
 class Batch:
-    """Trainings of configurations of one shape on one set of tasks."""
+    """Trainings of configurations of one class and shape on one set of tasks."""
 
     @float64
     def __init__(
         self,
-        entries: Sequence[Entry],
+        entries: Sequence[Trainee],
         tasks: Tasks,
         folds: Sequence[Fold],
         *,
@@ -51,7 +54,7 @@ class Batch:
         blocks = [(0, 0) if e.fold is None else folds[e.fold][:2] for e in padded]
         first, count = np.array(blocks).T
         root = jax.random.key(seed)
-        # Configurations of one seed start from the same network: what differs is what they say.
+        # Configurations of one seed start from the same network and differ in their settings only.
         keys = [jax.random.fold_in(root, entry.seed) for entry in padded]
         self._trainings = start_trainings(
             self._methods,
@@ -62,22 +65,27 @@ class Batch:
 
     @property
     def steps(self) -> int:
-        """Steps that trainings which never stopped have behind them."""
+        """Steps taken by the trainings that never stopped."""
         return self._trainings.step
 
+    @property
+    def history(self) -> dict[str, Float[np.ndarray, "entries steps"]]:
+        """The objective's terms of each entry, one value per step; NaN where it took none."""
+        return {name: t[: len(self.entries)] for name, t in self._trainings.history.items()}
+
     def train(self, steps: int, going_on: Bool[np.ndarray, " entries"], watch: Watch) -> None:
-        """Train those that go on until they have `steps` behind them, or the time is over."""
+        """Train the entries that continue up to step number `steps`, or until time is up."""
         while self._trainings.step < steps and not watch.share(1.0):
             self._trainings.advance(
                 min(CHUNK, steps - self._trainings.step), self._in_places(going_on)
             )
 
     def surrogates(self) -> AbstractSurrogate:
-        """What the trainings can be used as, stacked, padding included."""
+        """The surrogates of the trainings, stacked, padding included."""
         return surrogates_of(self._methods, self._trainings.models, self._standardiser)
 
     def answers(self, exam: Exam, asked: Bool[np.ndarray, " entries"]) -> Answers:
-        """Answers to the exam, each entry's to that of its fold; others' do not count."""
+        """The answers of each entry to the exam of its fold; those not `asked` do not count."""
         found = examine(self.surrogates(), exam, self._folds, self._in_places(asked))
         return Answers(*(array[: len(self.entries)] for array in found))
 

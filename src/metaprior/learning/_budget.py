@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 class Budget:
     """The size of a race.
 
-    - `candidates`: configurations that start.
-    - `checkpoints`: numbers of training steps after which all that are left are scored.
-    - `rungs`: those of them after which the worse half stops.
+    - `candidates`: how many configurations start, if the caller names none.
+    - `checkpoints`: numbers of training steps after which all remaining configurations are scored.
+    - `rungs`: those of them after which the worse half of a lane stops.
     - `folds`: parts of the past runs, each held out once.
     - `members`: seeds of the winner, to be used together if that scores better.
-    - `feature_dims`: dimensions of the kernel's feature space that are tried.
-    - `seconds`: when to stop, wherever the race stands; `None` for never. A race against the clock
+    - `feature_dims`: dimensions of the kernel's feature space that are tried by default.
+    - `seconds`: when to stop, however far the race is; `None` for never. A race against the clock
       may end differently on another machine.
     """
 
@@ -50,7 +50,7 @@ BUDGETS = {
 
 
 def budget_named(budget: str | float) -> Budget:
-    """One of the named budgets, or one for so many seconds."""
+    """One of the named budgets, or one for that many seconds."""
     if isinstance(budget, str):
         if budget not in BUDGETS:
             raise ValueError(

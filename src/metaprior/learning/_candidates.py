@@ -1,15 +1,19 @@
-"""Configurations of F-PACOH that a race starts with.
+"""Configurations that a race starts with, and which of them can train together.
 
-The first few have served well elsewhere; the others are drawn around them. Numbers may
-differ between trainings done at once, so the whole set is one compiled loop.
+By default they are configurations of F-PACOH-MAP. The first few have served well elsewhere; the
+others are drawn around them. Numbers may differ between trainings in one batch, so one lane is one
+compiled loop.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import exp, log
 
 import numpy as np
 
-from metaprior.methods import FPacohMap
+from metaprior.learning._budget import Budget
+from metaprior.methods import AbstractGradientMethod, AbstractMethod, FPacohMap, can_train_together
+from metaprior.words import shortened
 
 # (low, high) of log-uniform draws.
 RANGES = {
@@ -18,31 +22,74 @@ RANGES = {
     "learning_rate": (2e-3, 1.2e-2),
     "weight_decay": (1e-4, 3e-2),
 }
-# Races are short, so that rates fall faster than in a training of a fixed length.
+# Races are short, so rates decay faster than in a training of fixed length.
 DECAY = 0.6
 # A pull towards the hyper-prior that few tasks cannot overcome.
 FEW_TASKS, FEW_KAPPA = 4, (0.2, 2.0)
 
 
-def candidates(num: int, num_tasks: int, feature_dim: int, *, seed: int) -> list[FPacohMap]:
-    """`num` configurations; the first ones are always the same."""
+def default_lanes(budget: Budget, num_tasks: int, *, seed: int) -> list[list[FPacohMap]]:
+    """The configurations that `learn` races by default, one lane per feature dimension."""
+    num = -(-budget.candidates // len(budget.feature_dims))
+    return [default_lane(num, num_tasks, dim, seed=seed) for dim in budget.feature_dims]
+
+
+def default_lane(num: int, num_tasks: int, feature_dim: int, *, seed: int) -> list[FPacohMap]:
+    """`num` configurations of one shape; the first six do not depend on the seed."""
     rng = np.random.default_rng([seed, feature_dim])
     ranges = dict(RANGES)
     if num_tasks <= FEW_TASKS:
         ranges["kappa"] = FEW_KAPPA
     plain = FPacohMap(feature_dim=feature_dim, learning_rate_decay=DECAY)
     first = [
-        replace(plain, offset=1.0, amplitude=1.0),
+        replace(plain, offset=True, amplitude=True),
         plain,
         replace(plain, learning_rate=0.01, hyper_lengthscale=0.3),
-        replace(plain, learning_rate=0.01, hyper_lengthscale=0.3, offset=1.0),
-        replace(plain, learning_rate=0.01, hyper_lengthscale=0.3, offset=1.0, amplitude=1.0),
-        replace(plain, kappa=0.2, hyper_lengthscale=0.3, amplitude=1.0),
+        replace(plain, learning_rate=0.01, hyper_lengthscale=0.3, offset=True),
+        replace(plain, learning_rate=0.01, hyper_lengthscale=0.3, offset=True, amplitude=True),
+        replace(plain, kappa=0.2, hyper_lengthscale=0.3, amplitude=True),
     ]
     while len(first) < num:
         drawn = {
             name: exp(rng.uniform(log(low), log(high))) for name, (low, high) in ranges.items()
         }
-        switches = {name: float(rng.integers(2)) for name in ("offset", "amplitude", "warp")}
+        switches = {name: bool(rng.integers(2)) for name in ("offset", "amplitude", "warp")}
         first.append(replace(plain, **switches, **drawn))
     return first[:num]
+
+
+def lanes_of(methods: Sequence[AbstractGradientMethod]) -> list[list[AbstractGradientMethod]]:
+    """The configurations grouped by class and sizes: those of one lane train in one batch."""
+    lanes: list[list[AbstractGradientMethod]] = []
+    for method in methods:
+        lane = next((lane for lane in lanes if can_train_together(lane[0], method)), None)
+        if lane is None:
+            lanes.append([method])
+        else:
+            lane.append(method)
+    return lanes
+
+
+def require_candidates(candidates: object) -> None:
+    """Raise unless `candidates` is a list of one or more gradient-trained methods."""
+    if not isinstance(candidates, Sequence) or isinstance(candidates, str):
+        raise TypeError(
+            f"`candidates` is {shortened(candidates)}; give a list of methods, such as "
+            "[FPacohMap(), LearnedGP()]."
+        )
+    if not candidates:
+        raise ValueError(
+            "`candidates` is empty; give at least one method, or leave it out to race the default "
+            "configurations."
+        )
+    for i, method in enumerate(candidates):
+        if isinstance(method, AbstractGradientMethod):
+            continue
+        if isinstance(method, AbstractMethod):
+            raise TypeError(
+                f"candidates[{i}] is {method.summary()}, which is not trained by gradients and "
+                "cannot race; leave it out, or learn by it alone with `method=`."
+            )
+        raise TypeError(
+            f"candidates[{i}] is {shortened(method)}; give methods, such as FPacohMap()."
+        )

@@ -1,7 +1,7 @@
 """Held-out runs as an exam: from the first points of a run, predict the others.
 
-Runs are cut into folds. Whoever learned from the other folds is asked, for several context sizes
-from none on and in the order in which the points were collected, for the rest of the run.
+Runs are split into folds. A surrogate trained on the other folds predicts, for several context
+sizes from 0 on and in the order in which the points were collected, the rest of each run.
 """
 
 from typing import NamedTuple
@@ -12,18 +12,18 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from metaprior._precision import float64
 from metaprior.data import Run, Tasks, fit_standardiser, padded_length
-from metaprior.meta._batch import chunk_here, map_chunks
+from metaprior.gp import float64
+from metaprior.meta import chunk_here, map_chunks
 from metaprior.methods import AbstractSurrogate
 
-# An exam on more, or on longer runs, would take long and tell little more.
+# More runs, or longer ones, would take long and add little.
 MOST_RUNS, MOST_POINTS = 24, 48
 CONTEXTS = (0, 1, 2, 4, 8, 16, 32)
 
 
 class Fold(NamedTuple):
-    """A block of neighbouring tasks that is held out, and those of them that are examined."""
+    """A block of consecutive tasks that is held out, and those of them that are examined."""
 
     first: int
     count: int
@@ -31,13 +31,14 @@ class Fold(NamedTuple):
 
 
 def shuffled(tasks: Tasks, rng: np.random.Generator) -> tuple[Tasks, Int[np.ndarray, " n"]]:
-    """The tasks in random order, and what each was before: folds are then blocks of neighbours."""
+    """The tasks in random order, and the index each had before: folds are consecutive blocks."""
     order = rng.permutation(tasks.num_tasks)
     return tasks.subset(order), order
 
 
 def folds_of(num_tasks: int, num_folds: int) -> list[Fold]:
-    """At most `num_folds` blocks, of nearly equal size; at most `MOST_RUNS` tasks are examined."""
+    """At most `num_folds` blocks of nearly equal size, of which about `MOST_RUNS` tasks in all are
+    examined."""
     blocks = np.array_split(np.arange(num_tasks), min(num_folds, num_tasks))
     share = -(-MOST_RUNS // len(blocks))
     return [Fold(int(block[0]), len(block), block[:share]) for block in blocks]
@@ -49,7 +50,7 @@ def spread_of(tasks: Tasks) -> float:
 
 
 class Exam(NamedTuple):
-    """Runs to examine on, thinned out to a bounded length; `rows[e]` are those of fold `e`."""
+    """Held-out runs, subsampled to a bounded length; `rows[e]` are those of fold `e`."""
 
     x: Float[Array, "n m d"]
     y: Float[Array, "n m"]
@@ -71,7 +72,7 @@ def exam_of(tasks: Tasks, folds: list[Fold]) -> Exam:
     for i, length in enumerate(lengths):
         kept = np.linspace(0, tasks.lengths[i] - 1, length).round().astype(int)
         x[i, :length], y[i, :length] = tasks.x[i, kept], tasks.y[i, kept]
-    # A context that leaves nothing to predict in any of the examined runs is no question.
+    # Contexts that leave nothing to predict in any of the examined runs are left out.
     contexts = tuple(c for c in CONTEXTS if c < lengths[rows].max())
     return Exam(jnp.asarray(x), jnp.asarray(y), jnp.asarray(lengths), rows, is_real, contexts)
 
@@ -94,7 +95,7 @@ def examine(
 ) -> Answers:
     """Answers of a batch of surrogates, each to the exam of its own fold.
 
-    Entries that take no part cost nothing; their answers do not count.
+    Entries that take no part cost no time, and their answers do not count.
     """
     sizes = jnp.asarray(exam.contexts)
     rows = jnp.asarray(exam.rows[fold_of])

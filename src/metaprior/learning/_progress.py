@@ -1,4 +1,4 @@
-"""What `learn` tells while it works, and how it is told to stop."""
+"""What `learn` reports while it works, and how it is told to stop."""
 
 import signal
 import threading
@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 
 class LearnProgress(NamedTuple):
-    """Where the learning stands.
+    """How far `learn` is.
 
-    - `stage`: what is being done, in words; `trying`: with what.
+    - `stage`: what is being done, in words; `trying`: which configurations, in words.
     - `fraction`: of the whole, from 0 to 1.
-    - `best`: the best held-out score so far.
+    - `best`: the best held-out score so far; `None` before the first, and if nothing is held out.
     """
 
     stage: str
@@ -27,7 +27,7 @@ OnLearnProgress = Callable[[LearnProgress], None]
 
 
 class Watch:
-    """Whether there is still time, and whether somebody pressed Ctrl-C."""
+    """Whether there is time left, and whether the user pressed Ctrl-C."""
 
     def __init__(self, seconds: float | None):
         self._start = time.monotonic()
@@ -39,14 +39,14 @@ class Watch:
         return time.monotonic() - self._start
 
     def share(self, fraction: float) -> bool:
-        """Whether work that should end after this fraction of the time must end now."""
+        """Whether work that may take this fraction of the time must end now."""
         late = self._seconds is not None and self.elapsed > fraction * self._seconds
         return late or self.interrupted
 
 
 @contextmanager
 def listening(watch: Watch) -> Iterator[None]:
-    """While inside, Ctrl-C asks the work to end with the best there is; a second one ends it.
+    """Inside, Ctrl-C asks the work to end with the best result so far; a second one raises.
 
     An exception would not do: raised while compiled code calls back, it may be swallowed.
     """

@@ -1,7 +1,7 @@
-"""A race of configurations: all train side by side, and on the way the worse half stops.
+"""A race of configurations: all train side by side, and at each rung the worse half stops.
 
-Every configuration trains once for each fold. How long to train is part of the choice: each is
-scored at many numbers of steps, and the best of all (configuration, steps) wins.
+Every configuration trains once per fold. How long to train is part of the choice: each is scored
+after several numbers of steps, and the best (configuration, steps) wins.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,22 +12,20 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from metaprior.data import Tasks
-from metaprior.learning._batch import Batch, Entry
+from metaprior.learning._batch import Batch, Trainee
 from metaprior.learning._budget import Budget
 from metaprior.learning._exam import Exam, Fold, spread_of
 from metaprior.learning._progress import Watch
 from metaprior.learning._score import part, score_by_run
-from metaprior.meta._batch import entry as entry_of
-from metaprior.methods import AbstractSurrogate, FPacohMap
-
-# The race has this share of the time, if time is limited.
-SHARE = 0.55
+from metaprior.meta import entry as entry_of
+from metaprior.methods import AbstractGradientMethod, AbstractSurrogate
+from metaprior.words import counted
 
 
 class Standing(NamedTuple):
     """One configuration after so many steps, and its score on each of the held-out runs."""
 
-    method: FPacohMap
+    method: AbstractGradientMethod
     steps: int
     by_run: Float[np.ndarray, " runs"]
 
@@ -37,22 +35,28 @@ class Standing(NamedTuple):
 
 
 class Race(NamedTuple):
-    """All standings, and the leader as it is now: its configuration with the steps it has behind
-    it, and a surrogate, which knows all folds but one."""
+    """All standings, and the leader as it is now.
+
+    - `places`: the size of its batches.
+    - `leading`: the leader's configuration, with the number of steps it has taken.
+    - `leader`, `history`: its surrogate, trained on all folds but one, and the terms of that
+      training's objective, one value per step.
+    """
 
     standings: list[Standing]
     places: int
-    leading: FPacohMap
+    leading: AbstractGradientMethod
     leader: AbstractSurrogate
+    history: dict[str, Float[np.ndarray, " steps"]]
 
 
 def winner(standings: Sequence[Standing]) -> Standing:
-    """The best score; of equals, who trained least."""
+    """The best score; among equals, the shortest training."""
     return max(standings, key=lambda standing: (standing.score, -standing.steps))
 
 
 def run_race(
-    methods: Sequence[FPacohMap],
+    methods: Sequence[AbstractGradientMethod],
     tasks: Tasks,
     folds: Sequence[Fold],
     exam: Exam,
@@ -60,11 +64,16 @@ def run_race(
     *,
     seed: int,
     watch: Watch,
+    share: float,
     report: Callable[[float, str, float | None], None],
 ) -> Race:
-    """Race configurations of one shape; `report` is told the fraction done, who, and the best."""
+    """Race configurations of one class and shape.
+
+    - `share`: if time is limited, the race ends after this share of it.
+    - `report`: called with the fraction done, what is tried, and the best score so far.
+    """
     num_folds = len(folds)
-    entries = [Entry(method, fold, 0) for method in methods for fold in range(num_folds)]
+    entries = [Trainee(method, fold, 0) for method in methods for fold in range(num_folds)]
     places = max(len(entries), budget.members * (num_folds + 1))
     batch = Batch(entries, tasks, folds, places=places, seed=seed)
     y_std = spread_of(tasks)
@@ -75,7 +84,9 @@ def run_race(
     done = 0.0
     for i, steps in enumerate(budget.checkpoints):
         best = max((standing.score for standing in standings), default=None)
-        report(done / total, f"{going_on.sum()} configurations, {steps} steps", best)
+        report(
+            done / total, f"{counted(int(going_on.sum()), 'configuration')}, {steps} steps", best
+        )
         batch.train(steps, np.repeat(going_on, num_folds), watch)
         if batch.steps < steps:
             break
@@ -86,7 +97,7 @@ def run_race(
             standings.append(Standing(methods[j], steps, score_by_run(own, y_std)))
             latest[j] = standings[-1].score
         done += _cost(budget, i)
-        if watch.share(SHARE):
+        if watch.share(share):
             break
         if steps in budget.rungs:
             going_on = survivors(latest, going_on)
@@ -95,13 +106,14 @@ def run_race(
     leader = int(np.argmax(latest))
     leading = replace(methods[leader], num_steps=batch.steps)
     surrogate = entry_of(batch.surrogates(), leader * num_folds)
-    return Race(standings, places, leading, surrogate)
+    history = {name: terms[leader * num_folds] for name, terms in batch.history.items()}
+    return Race(standings, places, leading, surrogate, history)
 
 
 def survivors(
     scores: Float[np.ndarray, " methods"], going_on: Bool[np.ndarray, " methods"]
 ) -> Bool[np.ndarray, " methods"]:
-    """The better half of those that go on; none that diverged."""
+    """The better half of those that continue, without any that diverged."""
     keep = -(-int(going_on.sum()) // 2)
     ranked = np.argsort(np.where(going_on, -scores, np.inf), kind="stable")
     chosen = np.zeros(len(scores), bool)

@@ -1,7 +1,7 @@
-"""Replaying held-out runs: how soon would the best point of a run have been asked for?
+"""Replaying held-out runs: how soon would the best point of a run have been queried?
 
-Only the points of the run can be asked, so that every answer is known. A surrogate chooses the next
-of them by its upper confidence bound; the recorded order is what really happened.
+Only the points of the run can be queried, so every value is known. A surrogate chooses the next one
+by its upper confidence bound; the recorded order is what really happened.
 """
 
 from typing import NamedTuple
@@ -12,30 +12,32 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from metaprior._precision import float64
 from metaprior.data import Run
+from metaprior.gp import float64
 from metaprior.learning._exam import Exam
+from metaprior.learning._findings import Replay
 from metaprior.methods import AbstractSurrogate, FittedGP
 from metaprior.metrics import mean_and_interval
 
 BETA = 1.0
-# A run has been solved when so much is left of the distance from its median to its best value.
+# A run is solved when the regret is at most this share of the distance from its median to its best.
 SOLVED = 0.05
 # Fewer points than this leave nothing to choose between.
 FEWEST_POINTS = 4
 FIT_STEPS = 10
 
 
-class Replay(NamedTuple):
-    """Normalised regret after each step of each run, by who chose; NaN after the end of a run."""
+class Regrets(NamedTuple):
+    """Normalised regret after each step of each run, by what chose the points; NaN after the end of
+    a run."""
 
     learned: Float[np.ndarray, "runs steps"]
-    vanilla: Float[np.ndarray, "runs steps"]
+    fitted: Float[np.ndarray, "runs steps"]
     recorded: Float[np.ndarray, "runs steps"]
 
 
 @float64
-def replay(judged: AbstractSurrogate, exam: Exam, num_columns: int) -> Replay | None:
+def replay(judged: AbstractSurrogate, exam: Exam, num_columns: int) -> Regrets | None:
     """Replay every examined run with the surrogate that did not see it; `None` if all are short.
 
     - `judged`: for each fold, a surrogate that learned from the others.
@@ -53,7 +55,7 @@ def replay(judged: AbstractSurrogate, exam: Exam, num_columns: int) -> Replay | 
     ours = _replay_each(judged, jnp.asarray(folds), x, y, jnp.asarray(lengths))
     recorded = np.broadcast_to(np.arange(y.shape[1]), theirs.shape)
     values = np.asarray(y)
-    return Replay(
+    return Regrets(
         *(_regret(values, lengths, np.asarray(order)) for order in (ours, theirs, recorded))
     )
 
@@ -63,23 +65,22 @@ def evaluations_until_solved(regret: Float[np.ndarray, "runs steps"]) -> Int[np.
     return np.argmax(regret <= SOLVED, axis=1) + 1
 
 
-def summary(found: Replay) -> dict:
-    """Mean curves, and the evaluations that the prior saves against a GP without a past."""
-    longest = found.learned.shape[1]
-    saved = evaluations_until_solved(found.vanilla) - evaluations_until_solved(found.learned)
+def summary(found: Regrets) -> Replay:
+    """Mean curves, and the evaluations that the prior saves relative to the fitted GP."""
+    saved = evaluations_until_solved(found.fitted) - evaluations_until_solved(found.learned)
     interval = None
     if len(saved) > 1:
         mean, half_width = mean_and_interval(saved.astype(float))
-        interval = [float(mean - half_width), float(mean + half_width)]
+        interval = (float(mean - half_width), float(mean + half_width))
     # A run that has ended stays where it ended.
-    curves = {name: np.nanmean(_filled(getattr(found, name)), axis=0) for name in Replay._fields}
-    return {
-        "steps": list(range(1, longest + 1)),
-        **{name: [float(v) for v in curve] for name, curve in curves.items()},
-        "runs": len(saved),
-        "saved_evaluations": float(np.mean(saved)),
-        "saved_interval": interval,
-    }
+    curves = (np.nanmean(_filled(regret), axis=0) for regret in found)
+    return Replay(
+        tuple(range(1, found.learned.shape[1] + 1)),
+        *(tuple(curve.tolist()) for curve in curves),
+        runs=len(saved),
+        saved_evaluations=float(np.mean(saved)),
+        saved_interval=interval,
+    )
 
 
 def _filled(regret: Float[np.ndarray, "runs steps"]) -> Float[np.ndarray, "runs steps"]:
@@ -122,7 +123,7 @@ def _replay_each(surrogates, folds, x, y, lengths) -> Int[Array, "runs steps"]:
 
 
 def _order(surrogate: AbstractSurrogate, x, y, length) -> Int[Array, " steps"]:
-    """The points of a run in the order in which the surrogate asks for them; then the padding."""
+    """The points of a run in the order in which the surrogate queries them; then the padding."""
     steps = jnp.arange(y.shape[0])
 
     def step(order, t):

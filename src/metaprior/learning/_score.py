@@ -1,9 +1,9 @@
-r"""One number for a configuration: how well it foresaw held-out runs, and whether it knew how well.
+r"""One number per configuration: how well it predicts held-out runs, with which calibration.
 
 The log density, in units of the spread of all past values, is averaged over the later points of a
-run, then over context sizes, then over runs. It is proper, and one over-confident run can ruin it;
-what it hardly sees is a prior that is a little too wide or too narrow everywhere, and that is what
-the calibration error of the pooled predictions adds.
+run, then over context sizes, then over runs. It is a proper score that one over-confident run can
+ruin, but it is hardly sensitive to a prior that is slightly too wide or too narrow everywhere: the
+calibration error of the pooled predictions is.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from jaxtyping import Float
 from metaprior.learning._exam import Answers
 from metaprior.metrics import calibration_error
 
-# Worse than this a single prediction does not count: one wild point should not decide a race.
+# Log densities are clipped here: one outlier should not decide a race.
 LOWEST_LOG_DENSITY = -12.0
 CALIBRATION_WEIGHT = 2.0
 
@@ -77,7 +77,7 @@ def _mean(values: np.ndarray, axis: int) -> np.ndarray:
 
 
 def mixed(members: list[Answers]) -> Answers:
-    """What the members say together: the mixture of their predictions, equally weighted."""
+    """The equally weighted mixture of the members' predictions."""
     densities = np.stack([member.log_density for member in members])
     return Answers(
         np.logaddexp.reduce(densities, axis=0) - np.log(len(members)),

@@ -1,17 +1,17 @@
 """The whole choice: race, confirm the winner with several seeds, train it on all runs."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
-from metaprior._precision import float64
 from metaprior.data import Tasks
-from metaprior.learning._batch import Batch, Entry
+from metaprior.gp import float64
+from metaprior.learning._batch import Batch, Trainee
 from metaprior.learning._budget import Budget
-from metaprior.learning._candidates import candidates
 from metaprior.learning._exam import (
     Answers,
     Exam,
@@ -22,45 +22,57 @@ from metaprior.learning._exam import (
     spread_of,
 )
 from metaprior.learning._progress import LearnProgress, OnLearnProgress, Watch
-from metaprior.learning._race import Race, Standing, run_race, winner
+from metaprior.learning._race import Race, run_race, winner
 from metaprior.learning._score import mixed, part, score_by_run
-from metaprior.meta._batch import entry as entry_of
-from metaprior.methods import AbstractSurrogate, FPacohMap
+from metaprior.meta import entry as entry_of
+from metaprior.methods import AbstractGradientMethod, AbstractSurrogate
 
+# Fractions of the whole after which each stage ends, for progress reports.
 RACE, CONFIRM = 0.7, 0.9
+# The share of a limited time that the races may take together.
+RACE_SHARE = 0.55
 
 
 class Selection(NamedTuple):
     """What was chosen, and what is known of it from runs that were held out.
 
-    - `method`, `members`: the configuration, its steps among it, and how many seeds of it.
-    - `learned`: the members, trained on all runs, stacked.
+    - `method`, `members`: the configuration, with its number of steps, and how many seeds of it.
+    - `learned`: the members, trained on all runs, stacked; if there was no time for that, one
+      member that has not seen one of the folds.
+    - `history`: the terms of the objective in the trainings of `learned`, one value per step.
     - `judged`: for each fold, the members trained without it, stacked; `None` if there was no time.
     - `exam`, `answers`: the held-out runs, and what the judged members predicted for them together.
-    - `order`: which task each of the exam's was.
+    - `order`: the index of each of the exam's tasks among the user's.
+    - `tried`: the number of configurations that raced.
     """
 
-    method: FPacohMap
+    method: AbstractGradientMethod
     members: int
     learned: AbstractSurrogate
+    history: dict[str, Float[np.ndarray, "members steps"]]
     judged: AbstractSurrogate | None
     exam: Exam
     answers: Answers | None
     order: Int[np.ndarray, " n"]
-    standings: list[Standing]
+    tried: int
     interrupted: bool
 
 
 @float64
 def select(
     tasks: Tasks,
+    lanes: Sequence[Sequence[AbstractGradientMethod]],
     budget: Budget,
     *,
     seed: int,
     watch: Watch,
     on_progress: OnLearnProgress | None = None,
 ) -> Selection:
-    """Choose a configuration on held-out runs of `tasks`, and train it on all of them."""
+    """Choose a configuration on held-out runs of `tasks`, and train it on all of them.
+
+    - `lanes`: the configurations; those of one lane are of one class and shape and race each other
+      with the whole budget, and the best of all lanes wins.
+    """
 
     def report(stage: str, fraction: float, trying: str, best: float | None) -> None:
         if on_progress is not None:
@@ -70,37 +82,45 @@ def select(
     folds = folds_of(tasks.num_tasks, budget.folds)
     past = _Past(tasks, folds, exam_of(tasks, folds), order, seed)
     races: list[Race] = []
-    for lane, feature_dim in enumerate(budget.feature_dims):
+    for lane, methods in enumerate(lanes):
 
         def report_race(fraction: float, trying: str, best: float | None, lane=lane) -> None:
-            share = (lane + fraction) / len(budget.feature_dims)
+            share = (lane + fraction) / len(lanes)
             report("choosing a configuration", RACE * share, trying, best)
 
-        num = -(-budget.candidates // len(budget.feature_dims))
-        methods = candidates(num, tasks.num_tasks, feature_dim, seed=seed)
         races.append(
             run_race(
-                methods, tasks, folds, past.exam, budget, seed=seed, watch=watch, report=report_race
+                methods,
+                tasks,
+                folds,
+                past.exam,
+                budget,
+                seed=seed,
+                watch=watch,
+                share=RACE_SHARE * (lane + 1) / len(lanes),
+                report=report_race,
             )
         )
         if watch.interrupted:
             break
     standings = [standing for race in races for standing in race.standings]
+    tried = sum(len(lane) for lane in lanes[: len(races)])
     if watch.interrupted or not standings:
-        return _unfinished(races, past)._replace(interrupted=watch.interrupted)
+        return _unfinished(races, past, tried, watch)
     first = winner(standings)
     if not np.isfinite(first.score):
         raise FloatingPointError(
             "Every configuration diverged; check the past runs for extreme values."
         )
     places = max(race.places for race in races if any(each is first for each in race.standings))
-    report("confirming the best with other seeds", RACE, _words(first), first.score)
-    batch = _confirm(first, past, budget, places, watch)
-    # Members that are not yet what won are worse than the leader of the race as it is.
+    method = replace(first.method, num_steps=first.steps)
+    report("confirming the best with other seeds", RACE, method.summary(), first.score)
+    batch = _confirm(method, past, budget, places, watch)
+    # Members that have not trained as long as the winner are worse than the leader of the race.
     if batch.steps < first.steps and (watch.interrupted or batch.steps == 0):
-        return _unfinished(races, past)._replace(interrupted=watch.interrupted)
-    report("judging it on held-out runs", CONFIRM, _words(first), first.score)
-    return _judged(batch, past, budget.members, standings)._replace(interrupted=watch.interrupted)
+        return _unfinished(races, past, tried, watch)
+    report("judging it on held-out runs", CONFIRM, method.summary(), first.score)
+    return _judged(batch, past, budget.members, tried, watch)
 
 
 class _Past(NamedTuple):
@@ -113,18 +133,19 @@ class _Past(NamedTuple):
     seed: int
 
 
-def _confirm(first: Standing, past: _Past, budget: Budget, places: int, watch: Watch) -> Batch:
-    """The winner from other seeds, without each fold, and then with all runs."""
-    method = replace(first.method, num_steps=first.steps)
+def _confirm(
+    method: AbstractGradientMethod, past: _Past, budget: Budget, places: int, watch: Watch
+) -> Batch:
+    """The winner trained from other seeds, without each fold and on all runs."""
     folds, seeds = [*range(len(past.folds)), None], range(1, budget.members + 1)
-    entries = [Entry(method, fold, member) for fold in folds for member in seeds]
+    entries = [Trainee(method, fold, member) for fold in folds for member in seeds]
     batch = Batch(entries, past.tasks, past.folds, places=places, seed=past.seed)
-    batch.train(first.steps, np.ones(len(entries), bool), watch)
+    batch.train(method.num_steps, np.ones(len(entries), bool), watch)
     return batch
 
 
-def _judged(batch: Batch, past: _Past, num_seeds: int, standings: list[Standing]) -> Selection:
-    """One member or all of them, whichever foresees held-out runs better."""
+def _judged(batch: Batch, past: _Past, num_seeds: int, tried: int, watch: Watch) -> Selection:
+    """One member or all of them, whichever predicts held-out runs better."""
     num_folds = len(past.folds)
     held_out = np.array([entry.fold is not None for entry in batch.entries])
     answers = batch.answers(past.exam, held_out)
@@ -141,29 +162,33 @@ def _judged(batch: Batch, past: _Past, num_seeds: int, standings: list[Standing]
         replace(batch.entries[0].method, num_steps=batch.steps),
         members,
         entry_of(surrogates, rows[-1]),
+        {name: terms[rows[-1]] for name, terms in batch.history.items()},
         entry_of(surrogates, rows[:-1]),
         past.exam,
         chosen,
         past.order,
-        standings,
-        False,
+        tried,
+        watch.interrupted,
     )
 
 
-def _unfinished(races: list[Race], past: _Past) -> Selection:
+def _unfinished(races: list[Race], past: _Past, tried: int, watch: Watch) -> Selection:
     """The best so far, as it is: it has not seen one of the folds."""
     known = [race for race in races if race.standings]
     race = max(known, key=_best_score) if known else races[0]
-    standings = [standing for race in races for standing in race.standings]
     learned = jax.tree.map(lambda leaf: leaf[None] if hasattr(leaf, "shape") else leaf, race.leader)
-    return Selection(race.leading, 1, learned, None, past.exam, None, past.order, standings, False)
-
-
-def _words(standing: Standing) -> str:
-    method = standing.method
-    effects = [name for name in ("offset", "amplitude", "warp") if getattr(method, name)]
-    extras = f", {' and '.join(effects)}" if effects else ""
-    return f"kappa {method.kappa:.2g}, {standing.steps} steps{extras}"
+    return Selection(
+        race.leading,
+        1,
+        learned,
+        {name: terms[None] for name, terms in race.history.items()},
+        None,
+        past.exam,
+        None,
+        past.order,
+        tried,
+        watch.interrupted,
+    )
 
 
 def _best_score(race: Race) -> float:

@@ -6,13 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from metaprior._prior import Prior
+from metaprior.belief import Prior
 from metaprior.bo import Best, Optimizer
 from metaprior.data import Real, Space
-from metaprior.lifelong._run_file import Point, Row, RunFile, read_run
-from metaprior.lifelong._writing import locked
-from metaprior.tables._cells import number
-from metaprior.tables._sheet import with_point
+from metaprior.data.csv import Point, Row, RunFile, read_run
+from metaprior.files import locked
 
 # Nobody sets a machine more finely than to a millionth of its range.
 DIGITS = 6
@@ -128,14 +126,10 @@ def _waiting_row(run: RunFile, row: int | None) -> int:
 
 
 def _value(value: float | str, run: RunFile) -> float:
-    if isinstance(value, str):
-        text = with_point(value.strip()) if run.dialect.decimal_comma else value.strip()
-        received = number(text)
-    else:
-        received = float(value)
+    received = run.parsed(value) if isinstance(value, str) else float(value)
     if received is None or not math.isfinite(received):
         raise ValueError(
             f"The value {value!r} is not a finite number; give one, or say that the evaluation "
             "failed (--failed)."
         )
-    return float(received)
+    return received

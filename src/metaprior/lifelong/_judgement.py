@@ -1,15 +1,15 @@
-r"""Whether a new version of a prior takes the place of the one in use.
+r"""Whether a new version of a prior replaces the one in use.
 
-Both are judged by runs that they had not seen. With $d_i$ the held-out log-likelihood of run $i$
+Both are judged on runs that they had not seen. With $d_i$ the held-out log-likelihood of run $i$
 under the new version minus that under the old one, over the $k$ runs that were held out from both,
 the new one is kept if
 
 $$ \bar d \ge -2 s / \sqrt k, $$
 
-$s$ being the standard deviation of the $d_i$: if it is not clearly worse. It knows more runs, so
-that a tie is decided for it; and the version in use got there by a good score, part of which was
-luck, so that one standard error would hold on to it for too long. With a single run in common
-nothing is known of the spread, and the new one is kept if $d_1 \ge 0$.
+$s$ being the standard deviation of the $d_i$: if it is not clearly worse. The new version has
+learned from more runs, so it wins ties; and the version in use was selected by a score that was
+partly luck, so a margin of one standard error would keep it for too long. With a single run in
+common the spread is unknown, and the new one is kept if $d_1 \ge 0$.
 """
 
 import math
@@ -37,13 +37,14 @@ def judge(new: Mapping[str, float], old: Mapping[str, float] | None) -> Judgemen
     - `old`: `None` if there is no version yet.
     """
     if not new:
-        return Judgement(False, "It was not judged on held-out runs, so that nobody knows it.")
+        return Judgement(False, "It was not judged on held-out runs, so its quality is unknown.")
     if old is None:
         return Judgement(True, "It is the first version.")
     common = [name for name in new if name in old]
     if not common:
         return Judgement(
-            True, "No run was held out from both versions; it is kept, since it knows more runs."
+            True,
+            "No run was held out from both versions; it is kept, having learned from more runs.",
         )
     differences = np.array([new[name] - old[name] for name in common])
     mean = float(np.mean(differences))
@@ -57,7 +58,7 @@ def judge(new: Mapping[str, float], old: Mapping[str, float] | None) -> Judgemen
     verdict = "not worse" if kept else "worse"
     return Judgement(
         kept,
-        f"Its held-out log-likelihood is {verdict} than the version's before it: {mean:+.3f} "
+        f"Its held-out log-likelihood is {verdict} than that of the version before: {mean:+.3f} "
         f"{spread}.",
     )
 

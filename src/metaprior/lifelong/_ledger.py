@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from metaprior.data import Space, direction_sign
+from metaprior.files import replace_file
 from metaprior.lifelong._versions import Version
-from metaprior.lifelong._writing import replace_file
 
 FORMAT = "metaprior-lifelong"
 FORMAT_VERSION = 1

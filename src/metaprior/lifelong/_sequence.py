@@ -8,14 +8,14 @@ machine/priors/0001/      versions of the prior
 from dataclasses import replace
 from pathlib import Path
 
-from metaprior._prior import Prior
+from metaprior.belief import Prior
 from metaprior.data import Space, Tasks, direction_sign
+from metaprior.data.csv import Row, read_run
+from metaprior.files import locked, unwriteable
 from metaprior.learning import OnLearnProgress
 from metaprior.lifelong._asking import RunStatus, status, suggest, tell
 from metaprior.lifelong._ledger import LEDGER, Ledger, read_ledger, write_ledger
-from metaprior.lifelong._run_file import Row, read_run
-from metaprior.lifelong._versions import FEWEST_RUNS, Version, learn_version, plain_prior
-from metaprior.lifelong._writing import locked, unwriteable
+from metaprior.lifelong._versions import FEWEST_RUNS, Version, learn_version, untrained_prior
 from metaprior.store import PriorFileError, load
 
 RUNS, PRIORS = "runs", "priors"
@@ -66,7 +66,7 @@ class PriorSequence:
         """The version in use; before the first, a Gaussian process without a past."""
         ledger = self.ledger
         if ledger.current is None:
-            return plain_prior(ledger.space, ledger.direction)
+            return untrained_prior(ledger.space, ledger.direction)
         try:
             return load(self.prior_folder(ledger.current), space=ledger.space)
         except PriorFileError as error:

@@ -1,4 +1,4 @@
-"""Versions of a prior: learning the next one, and what is written down about each."""
+"""Versions of a prior: learning the next one, and the record of each."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from metaprior._learn import learn
-from metaprior._prior import Prior
+from metaprior.belief import Prior
 from metaprior.data import Space, Tasks
 from metaprior.learning import (
+    NOTHING_MEASURED,
     OnLearnProgress,
     budget_named,
     held_out_log_likelihood,
+    learn,
     spread_of,
 )
 from metaprior.lifelong._judgement import in_units, judge
@@ -30,7 +31,7 @@ class Version:
     - `runs`: names of the runs it was learned from, in the order of its tasks.
     - `score`: held-out log-likelihood, mean over runs; `by_run`: of each run that was held out.
     - `spread`: the unit of the values in both.
-    - `kept`, `reason`: whether it took the place of the one before it, and why.
+    - `kept`, `reason`: whether it replaced the version before it, and why.
     - `made`: when, as text.
     """
 
@@ -55,10 +56,10 @@ class Version:
             raise ValueError(f"A version is described by {data!r} ({error}).") from None
 
 
-def plain_prior(space: Space, direction: str) -> Prior:
-    """What to begin with: a Gaussian process without a past, in units of each run itself.
+def untrained_prior(space: Space, direction: str) -> Prior:
+    """The prior of the first run: a non-transfer Gaussian process in units of each run.
 
-    Its hyper-parameters are fixed: on a few tasks each of Camelback, Branin and Hartmann6 that gave
+    Its hyper-parameters are fixed: on a few tasks each of Camelback, Branin and Hartmann6 this gave
     a lower regret after 20 queries than fitting them to the run.
     """
     method = SelfStandardisedGP()
@@ -77,23 +78,26 @@ def learn_version(
 ) -> tuple[Version, Prior]:
     """Learn from the runs called `names`, and judge what was learned.
 
-    Only what was learned to the end and judged is a version: else nobody would learn from these
-    runs again. A Ctrl-C meanwhile is a KeyboardInterrupt, too small a budget a ValueError.
+    Only a prior that was learned to the end and judged is a version: otherwise these runs would not
+    be learned from again. Ctrl-C raises KeyboardInterrupt, too small a budget ValueError.
 
-    - `before`: the version in use, if there is one; its prior may be missing, and can then not be
-      asked about runs that it has not learned from.
+    - `before`: the version in use, if there is one; without its prior, it is not compared on runs
+      that it has not learned from.
     """
     prior = learn(tasks, budget=budget, seed=seed, on_progress=on_progress)
-    if prior.findings.get("interrupted"):
+    findings = prior.findings or NOTHING_MEASURED
+    if findings.interrupted:
         raise KeyboardInterrupt("learning was interrupted")
     spread = spread_of(tasks)
-    rows = prior.findings.get("tasks", [])
-    found = {str(names[int(row["task"])]): row["log_likelihood"] for row in rows}
-    by_run: dict[str, float] = {name: v for name, v in found.items() if v is not None}
+    by_run = {
+        str(names[past.task]): past.log_likelihood
+        for past in findings.tasks
+        if past.log_likelihood is not None
+    }
     if not by_run:
         raise ValueError(
-            f"The budget ({budget_named(budget).name}) was too small to judge what was learned on "
-            "held-out runs, so that there is no new version; give a larger one."
+            f"The budget ({budget_named(budget).name}) was too small to judge the prior on "
+            "held-out runs, so there is no new version; give a larger one."
         )
     old = None if before is None else _old_scores(*before, tasks, names, spread)
     judgement = judge(by_run, old)
@@ -107,8 +111,8 @@ def _old_scores(
 ) -> dict[str, float]:
     """Held-out log-likelihoods of the version in use, in the units of the new one.
 
-    Runs that it learned from were held out when it did; the others it has never seen. A prior for
-    another space cannot be asked about those.
+    Runs that it learned from were held out at the time; the others it has never seen. A prior for
+    another space cannot predict those.
     """
     scores = in_units(version.by_run, version.spread, spread)
     unseen = [i for i, name in enumerate(names) if name not in version.runs]

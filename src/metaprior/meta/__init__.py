@@ -1,11 +1,21 @@
 """Learning a prior: the machinery that every method shares."""
 
+from metaprior.meta._batch import chunk_here as chunk_here
+from metaprior.meta._batch import entry as entry
+from metaprior.meta._batch import map_chunks as map_chunks
+from metaprior.meta._batch import stack as stack
 from metaprior.meta._data import HeldOut as HeldOut
 from metaprior.meta._data import MetaData as MetaData
 from metaprior.meta._data import TaskBatch as TaskBatch
 from metaprior.meta._data import meta_data as meta_data
+from metaprior.meta._data import nothing_held_out as nothing_held_out
 from metaprior.meta._hyper_posterior import HyperPosterior as HyperPosterior
-from metaprior.meta._hyper_prior import vanilla_hyper_prior as vanilla_hyper_prior
+from metaprior.meta._hyper_posterior import antithetic_normals as antithetic_normals
+from metaprior.meta._hyper_posterior import hyper_posterior as hyper_posterior
+from metaprior.meta._hyper_prior import gp_hyper_prior as gp_hyper_prior
+from metaprior.meta._likelihood import LikelihoodObjective as LikelihoodObjective
+from metaprior.meta._likelihood import PacohObjective as PacohObjective
+from metaprior.meta._likelihood import log_likelihoods as log_likelihoods
 from metaprior.meta._measured_tasks import MeasuredTasks as MeasuredTasks
 from metaprior.meta._measured_tasks import measure_tasks as measure_tasks
 from metaprior.meta._measurement import Domain as Domain
@@ -13,8 +23,15 @@ from metaprior.meta._measurement import MeasurementSizes as MeasurementSizes
 from metaprior.meta._measurement import choose_measurements as choose_measurements
 from metaprior.meta._measurement import choose_tasks as choose_tasks
 from metaprior.meta._measurement import measurement_sizes as measurement_sizes
+from metaprior.meta._network_objective import NetworkObjective as NetworkObjective
+from metaprior.meta._network_prior import NetworkPrior as NetworkPrior
+from metaprior.meta._network_prior import network_prior as network_prior
 from metaprior.meta._objective import FPacohBatch as FPacohBatch
 from metaprior.meta._objective import FPacohObjective as FPacohObjective
+from metaprior.meta._tangent import Observations as Observations
+from metaprior.meta._tangent import descend as descend
+from metaprior.meta._tangent import tangent as tangent
+from metaprior.meta._train import CHUNK as CHUNK
 from metaprior.meta._train import AbstractObjective as AbstractObjective
 from metaprior.meta._train import Progress as Progress
 from metaprior.meta._train import Schedule as Schedule
@@ -22,3 +39,4 @@ from metaprior.meta._train import Trained as Trained
 from metaprior.meta._train import Trainings as Trainings
 from metaprior.meta._train import train as train
 from metaprior.meta._train import train_many as train_many
+from metaprior.meta._variational_objective import VariationalObjective as VariationalObjective

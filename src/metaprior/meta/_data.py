@@ -18,7 +18,7 @@ class TaskBatch(eqx.Module):
 
 
 class HeldOut(eqx.Module):
-    """A block of neighbouring tasks that a training must not see: `count` of them from `first`;
+    """A block of consecutive tasks that a training must not see: `count` tasks from `first` on;
     one block for each training of a batch."""
 
     first: Int[Array, "*batch"]
@@ -28,6 +28,10 @@ class HeldOut(eqx.Module):
         """Indices among the other tasks as indices among all."""
         return jnp.where(index < self.first, index, index + self.count)
 
+    def holds(self, index: Int[Array, " k"]) -> Bool[Array, " k"]:
+        """Whether the tasks of these indices are held out."""
+        return (index >= self.first) & (index < self.first + self.count)
+
 
 def nothing_held_out() -> HeldOut:
     """Every task may be seen."""
@@ -35,7 +39,10 @@ def nothing_held_out() -> HeldOut:
 
 
 class MetaData(eqx.Module):
-    """All tasks, standardised, with rows of padding tasks that are never drawn."""
+    """All tasks, standardised, with rows of padding tasks that are never drawn.
+
+    Every reader says which tasks are held out from it, so that an objective cannot forget to.
+    """
 
     x: Float[Array, "n m d"]
     y: Float[Array, "n m"]
@@ -43,11 +50,20 @@ class MetaData(eqx.Module):
     num_tasks: Int[Array, ""]
     domain: Domain
 
-    def draw(self, draws: Float[Array, " batch"], held_out: HeldOut | None = None) -> TaskBatch:
-        """A task for each uniform random number in `draws`: distinct ones, or, where there are
-        fewer tasks than that, each of them equally often up to one."""
-        held_out = nothing_held_out() if held_out is None else held_out
-        n = self.num_tasks - held_out.count
+    def num_seen(self, held_out: HeldOut) -> Int[Array, ""]:
+        """The number $n$ of tasks that are not held out."""
+        return self.num_tasks - held_out.count
+
+    def lengths_seen(self, held_out: HeldOut) -> Int[Array, " n"]:
+        """The number of observations of each task; 0 for tasks that are held out or padding."""
+        index = jnp.arange(self.mask.shape[0])
+        seen = (index < self.num_tasks) & ~held_out.holds(index)
+        return jnp.where(seen, jnp.sum(self.mask, axis=1), 0)
+
+    def draw(self, draws: Float[Array, " batch"], held_out: HeldOut) -> TaskBatch:
+        """One task that is not held out per uniform random number in `draws`; distinct tasks as
+        long as there are enough, and otherwise all of them equally often, up to one."""
+        n = self.num_seen(held_out)
         rounds = -(-draws.shape[0] // n)
         chosen = held_out.skip(choose_tasks(rounds * n, draws) % n)
         return TaskBatch(self.x[chosen], self.y[chosen], self.mask[chosen])

@@ -8,7 +8,7 @@ from metaprior.gp import AbstractProcess, GaussianProcess, SquaredExponential
 from metaprior.processes import AbstractScoreEstimator, Target, gaussian_process, target_of
 
 
-def vanilla_hyper_prior(
+def gp_hyper_prior(
     lengthscale: Float[Array, ""] | float, variance: Float[Array, ""] | float
 ) -> GaussianProcess:
     r"""$\mathcal{GP}(0, k_{SE})$ in standardised units: what a careful person would assume."""

@@ -1,10 +1,10 @@
 r"""Objectives that are likelihoods of the tasks: plain, and regularised in the parameter space.
 
 symbol      meaning                                             name here
-n           number of all tasks                                 data.num_tasks
+n           number of tasks that are not held out               num_tasks
 H           number of tasks in a batch                          batch_size
 T_i         number of observations of task i                    mask.sum()
-T~          harmonic mean of all T_i                            harmonic_length
+T~          harmonic mean of the T_i                            harmonic_length
 ln Z_i      log marginal likelihood of task i                   log_likelihoods
 phi         all parameters of the prior                         model
 """
@@ -19,7 +19,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from metaprior.gp import Gaussian, GaussianProcess, log_density
-from metaprior.meta._data import MetaData, TaskBatch
+from metaprior.meta._data import HeldOut, MetaData, TaskBatch
 from metaprior.meta._train import AbstractObjective
 
 
@@ -28,7 +28,7 @@ def log_likelihoods(model: GaussianProcess, tasks: TaskBatch) -> Float[Array, " 
     # All points of the batch go through the networks in one matrix product.
     flat = tasks.x.reshape(-1, tasks.x.shape[-1])
     mean = jax.vmap(model.mean)(flat).reshape(tasks.y.shape)
-    embedded = jax.vmap(model.kernel.embed)(flat).reshape(*tasks.y.shape, -1)
+    embedded = model.kernel.embed_batch(tasks.x)
 
     def one_task(mean, embedded, y, mask):
         function = Gaussian(mean, model.kernel.pairwise(embedded, embedded))
@@ -53,8 +53,16 @@ class LikelihoodObjective(AbstractObjective):
     log_likelihoods: Callable[[Any, TaskBatch], Float[Array, " batch"]] = eqx.field(static=True)
     batch_size: int = eqx.field(static=True)
 
+    def without(self, held_out: HeldOut) -> "LikelihoodObjective":
+        total = jnp.sum(self.data.lengths_seen(held_out))
+        return eqx.tree_at(
+            lambda o: (o.held_out, o.mean_length),
+            self,
+            (held_out, total / self.data.num_seen(held_out)),
+        )
+
     def draw(self, *, key: PRNGKeyArray) -> TaskBatch:
-        return self.data.draw(jax.random.uniform(key, (self.batch_size,)))
+        return self.data.draw(jax.random.uniform(key, (self.batch_size,)), self.held_out)
 
     def loss(self, model: Any, batch: TaskBatch):
         fit = -jnp.mean(self.log_likelihoods(model, batch)) / self.mean_length
@@ -79,11 +87,20 @@ class PacohObjective(AbstractObjective):
     harmonic_length: Float[Array, ""]
     batch_size: int = eqx.field(static=True)
 
+    def without(self, held_out: HeldOut) -> "PacohObjective":
+        lengths = self.data.lengths_seen(held_out)
+        inverse = jnp.sum(jnp.where(lengths > 0, 1.0 / jnp.maximum(lengths, 1), 0.0))
+        return eqx.tree_at(
+            lambda o: (o.held_out, o.harmonic_length),
+            self,
+            (held_out, self.data.num_seen(held_out) / inverse),
+        )
+
     def draw(self, *, key: PRNGKeyArray) -> TaskBatch:
-        return self.data.draw(jax.random.uniform(key, (self.batch_size,)))
+        return self.data.draw(jax.random.uniform(key, (self.batch_size,)), self.held_out)
 
     def loss(self, model: GaussianProcess, batch: TaskBatch):
-        n = self.data.num_tasks
+        n = self.data.num_seen(self.held_out)
         fit = -jnp.mean(log_likelihoods(model, batch) / jnp.sum(batch.mask, axis=1))
         parameters, _ = ravel_pytree(eqx.filter(model, eqx.is_inexact_array))
         surprise = 0.5 * jnp.sum(parameters**2) / self.hyper_prior_variance

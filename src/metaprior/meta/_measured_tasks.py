@@ -30,15 +30,14 @@ class MeasuredTasks(NamedTuple):
     def fit_and_marginals(
         self, prior: AbstractObservedProcess
     ) -> tuple[Float[Array, " batch"], Gaussian]:
-        """Negative log-likelihood a point of each task, and the prior at each measurement set.
+        """Negative log-likelihood per point of each task, and the prior at each measurement set.
 
         The networks see each point once, and all points of the batch in one matrix product:
         likelihood and measurements are views of one marginal.
         """
         flat = self.points.reshape(-1, self.points.shape[-1])
-        shape = self.points.shape[:2]
-        mean = jax.vmap(prior.mean)(flat).reshape(shape)
-        embedded = jax.vmap(prior.kernel.embed)(flat).reshape(*shape, -1)
+        mean = jax.vmap(prior.mean)(flat).reshape(self.points.shape[:2])
+        embedded = prior.kernel.embed_batch(self.points)
 
         def one_task(tasks: TaskBatch, mean, embedded, rows):
             m = tasks.y.shape[0]
@@ -54,11 +53,11 @@ def measure_tasks(
     data: MetaData,
     sizes: MeasurementSizes,
     batch_size: int,
-    held_out: HeldOut | None = None,
+    held_out: HeldOut,
     *,
     key: PRNGKeyArray,
 ) -> MeasuredTasks:
-    """A random batch of tasks with random measurement sets.
+    """A random batch of tasks that are not held out, with random measurement sets.
 
     Of runs longer than `sizes.longest` so many random points are taken, new ones in every step:
     time and memory of a step are bounded, however long the runs.

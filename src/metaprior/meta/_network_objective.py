@@ -81,7 +81,7 @@ class NetworkObjective(AbstractObjective):
 
     def draw(self, *, key: PRNGKeyArray) -> NetworkBatch:
         keys = jax.random.split(key, 6)
-        measured = measure_tasks(self.data, self.sizes, self.batch_size, key=keys[0])
+        measured = measure_tasks(self.data, self.sizes, self.batch_size, self.held_out, key=keys[0])
         targets = hyper_prior_at(
             self.hyper_prior,
             measured.measurements,
@@ -106,6 +106,7 @@ class NetworkObjective(AbstractObjective):
         flat = model.functions(batch.whitened, points.reshape(-1, points.shape[-1]))
         values = jnp.swapaxes(flat.reshape(-1, *points.shape[:2]), 0, 1)
         resolution = jnp.sqrt(self.measurement_variance)
+        num_tasks = self.data.num_seen(self.held_out)
 
         def one_task(task, values, rows, hyper_prior, value_noise, observation_noise, key):
             length = jnp.sum(task.mask)
@@ -116,7 +117,7 @@ class NetworkObjective(AbstractObjective):
             )
             own = Samples(at_measurements + resolution * value_noise)
             kl = divergence(own, hyper_prior, estimator=self.estimator, noise=None, key=key)
-            complexity = self.kl_weight * divergence_weight(self.data.num_tasks, length) * kl
+            complexity = self.kl_weight * divergence_weight(num_tasks, length) * kl
             return -likelihood / length, complexity, jnp.var(at_measurements, axis=0)
 
         fit, complexity, variance = jax.vmap(one_task)(

@@ -1,7 +1,7 @@
 r"""The F-PACOH objective with a MAP hyper-posterior (equation 3, algorithms 1 and 3 of the paper).
 
 symbol      meaning                                             name here
-n           number of all tasks that may be seen                num_tasks
+n           number of tasks that are not held out               num_tasks
 H           number of tasks in a batch                          batch_size
 T_i         number of observations of task i                    mask.sum()
 L           number of measurement points                        sizes.total
@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key, PRNGKeyArray
 
 from metaprior.gp import AbstractObservedProcess, AbstractProcess, Reference
-from metaprior.meta._data import HeldOut, MetaData, nothing_held_out
+from metaprior.meta._data import MetaData
 from metaprior.meta._hyper_prior import divergence_weight, hyper_prior_at
 from metaprior.meta._measured_tasks import MeasuredTasks, measure_tasks
 from metaprior.meta._measurement import MeasurementSizes
@@ -47,7 +47,6 @@ class FPacohObjective(AbstractObjective):
     with $X$ a random measurement set. `measurement_variance` is the jitter that both sides of the
     divergence share: how finely two functions are compared. If the hyper-prior is not Gaussian,
     the divergence is a surrogate with the right gradient, from `num_samples` function samples.
-    Tasks that are `held_out` are never drawn.
     """
 
     data: MetaData
@@ -58,7 +57,6 @@ class FPacohObjective(AbstractObjective):
     batch_size: int = eqx.field(static=True)
     estimator: AbstractScoreEstimator = SpectralStein()
     num_samples: int = eqx.field(static=True, default=100)
-    held_out: HeldOut = eqx.field(default_factory=nothing_held_out)
 
     def draw(self, *, key: PRNGKeyArray) -> FPacohBatch:
         measured = measure_tasks(self.data, self.sizes, self.batch_size, self.held_out, key=key)
@@ -80,7 +78,7 @@ class FPacohObjective(AbstractObjective):
     def loss(self, model: AbstractObservedProcess, batch: FPacohBatch):
         fit, marginals = batch.measured.fit_and_marginals(model)
 
-        num_tasks = self.data.num_tasks - self.held_out.count
+        num_tasks = self.data.num_seen(self.held_out)
 
         def one_task(marginal, hyper_prior, noise, key, length):
             kl = divergence(marginal, hyper_prior, estimator=self.estimator, noise=noise, key=key)

@@ -17,23 +17,35 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree
 
-from metaprior._precision import float64
-from metaprior.gp import require_finite
+from metaprior.gp import float64, require_finite
 from metaprior.meta._batch import chunk_here, map_chunks
+from metaprior.meta._data import HeldOut, nothing_held_out
 
 CHUNK = 100
 DECAY_EVERY = 1000
 
 
 class AbstractObjective(eqx.Module):
-    """What a method minimises. `data` may be shared by all trainings of a batch; every other array
-    field is a number of the configuration."""
+    """What a method minimises.
+
+    `data` may be shared by all trainings of a batch; every other array field is a number of the
+    configuration or of the training. Tasks that are `held_out` are never drawn, and whatever the
+    objective computes from all tasks, such as their number, leaves them out.
+    """
 
     data: eqx.AbstractVar[PyTree]
+    held_out: HeldOut = eqx.field(default_factory=nothing_held_out, kw_only=True)
+
+    def without(self, held_out: HeldOut) -> "AbstractObjective":
+        """The same objective of the tasks that are not `held_out`.
+
+        Override it if a field was computed from all tasks.
+        """
+        return eqx.tree_at(lambda objective: objective.held_out, self, held_out)
 
     @abc.abstractmethod
     def draw(self, *, key: PRNGKeyArray) -> Any:
-        """The random batch of one step."""
+        """The random batch of one step, of tasks that are not held out."""
 
     @abc.abstractmethod
     def loss(self, model: PyTree, batch: Any) -> tuple[Float[Array, ""], dict[str, Array]]:
@@ -58,7 +70,7 @@ class Progress(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """A trained model and the history of the objective's terms, one value a step."""
+    """A trained model and the history of the objective's terms, one value per step."""
 
     model: PyTree
     history: dict[str, Float[np.ndarray, "*batch steps"]]
@@ -118,10 +130,10 @@ def train_many(
 
 
 class Trainings:
-    """A batch of trainings that can be looked at on the way, and stopped one by one.
+    """A batch of trainings that can be inspected on the way and stopped one by one.
 
-    All of it is two compiled functions, whichever trainings go on: those that do not take no steps.
-    Another batch of the same shapes needs no compilation at all.
+    There are two compiled functions, whichever trainings continue: the others take no steps.
+    Another batch of the same shapes needs no compilation.
     """
 
     def __init__(
@@ -138,21 +150,29 @@ class Trainings:
         self._batch = models, objectives, schedules, keys
         self._state = _start_many(models, schedules)
         self._chunk = chunk_here(chunk)
+        self._histories: list[dict[str, Float[np.ndarray, "batch steps"]]] = []
         self.step = 0
 
     def advance(self, num_steps: int, going_on: Bool[np.ndarray, " batch"]) -> None:
-        """At most `CHUNK` steps more of the trainings that go on; others stay where they are."""
+        """At most `CHUNK` more steps of the trainings that continue; the others do not change."""
         models, objectives, schedules, keys = self._batch
         counts = jnp.asarray(np.where(going_on, num_steps, 0))
         first = jnp.asarray(self.step)
-        self._state, _ = _chunk_many(
+        self._state, history = _chunk_many(
             models, self._state, objectives, schedules, keys, first, counts, True, self._chunk
         )
+        done = going_on[:, None] & np.ones(num_steps, bool)
+        self._histories.append(_cut(history, done))
         self.step += num_steps
 
     @property
+    def history(self) -> dict[str, Float[np.ndarray, "batch steps"]]:
+        """The objective's terms, one value per step; NaN where a training took no step."""
+        return _joined(self._histories)
+
+    @property
     def models(self) -> PyTree:
-        """The models where they stand; numbers of one that diverged are not finite."""
+        """The models as they are now; numbers of a diverged one are not finite."""
         return _unflatten_many(self._batch[0], self._state.flat)
 
 
@@ -181,16 +201,25 @@ def _run(start, chunk, batch, num_steps, check, on_progress):
             if check:
                 what = f"The {name} term of the objective near step {last}"
                 _require_finite(np.where(done, terms[..., : last - first], 0.0), what)
-        histories.append(
-            {name: np.where(done, t[..., : last - first], np.nan) for name, t in history.items()}
-        )
+        histories.append(_cut(history, done))
         if on_progress is not None:
             on_progress(Progress(last, longest, histories[-1]))
     # The terms are those before each step: the last step may still have gone astray.
     if check:
         _require_finite(state.flat, "The trained model")
+    return state, _joined(histories)
+
+
+def _cut(history, done: Bool[np.ndarray, "*batch steps"]) -> dict[str, np.ndarray]:
+    """The terms of the steps of one chunk; NaN where there was no step."""
+    steps = done.shape[-1]
+    return {name: np.where(done, terms[..., :steps], np.nan) for name, terms in history.items()}
+
+
+def _joined(histories: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """The terms of chunks that follow each other."""
     names = histories[0] if histories else {}
-    return state, {name: np.concatenate([h[name] for h in histories], axis=-1) for name in names}
+    return {name: np.concatenate([h[name] for h in histories], axis=-1) for name in names}
 
 
 def _require_finite(values, what: str) -> None:

@@ -68,7 +68,9 @@ class VariationalObjective(AbstractObjective):
 
     def draw(self, *, key: PRNGKeyArray) -> VariationalBatch:
         key_tasks, key_target, key_prior, key_function, key_estimate = jax.random.split(key, 5)
-        measured = measure_tasks(self.data, self.sizes, self.batch_size, key=key_tasks)
+        measured = measure_tasks(
+            self.data, self.sizes, self.batch_size, self.held_out, key=key_tasks
+        )
         targets = hyper_prior_at(
             self.hyper_prior,
             measured.measurements,
@@ -88,13 +90,14 @@ class VariationalObjective(AbstractObjective):
 
     def loss(self, model: HyperPosterior, batch: VariationalBatch):
         measured = batch.measured
+        num_tasks = self.data.num_seen(self.held_out)
         # Batched over priors first, then tasks.
         fit, marginals = eqx.filter_vmap(measured.fit_and_marginals)(model.at(batch.prior_noise))
 
         def one_task(marginals: Gaussian, hyper_prior, noise, key, length):
             samples = mixture_samples(marginals, noise, self.measurement_variance)
             kl = divergence(samples, hyper_prior, estimator=self.estimator, noise=None, key=key)
-            return self.kl_weight * divergence_weight(self.data.num_tasks, length) * kl
+            return self.kl_weight * divergence_weight(num_tasks, length) * kl
 
         complexity = jax.vmap(one_task, in_axes=(1, 0, 0, 0, 0))(
             marginals,

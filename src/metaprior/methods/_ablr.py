@@ -16,14 +16,10 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from metaprior.data import Run, Standardiser, Tasks
-from metaprior.gp import Spread
-from metaprior.gp._bayesian_linear import AbstractWeights, LinearPrior
-from metaprior.gp._refine import best_steps
-from metaprior.meta import MetaData, TaskBatch
-from metaprior.meta._likelihood import LikelihoodObjective
-from metaprior.methods._gaussian_posterior import AbstractGaussianPosterior
+from metaprior.gp import AbstractWeights, LinearPrior, Spread, best_steps
+from metaprior.meta import LikelihoodObjective, MetaData, TaskBatch
 from metaprior.methods._gradient import AbstractGradientMethod
-from metaprior.methods._method import AbstractSurrogate, Moments
+from metaprior.methods._method import AbstractGaussianPosterior, AbstractSurrogate, Moments, traced
 from metaprior.methods._neural_gp import DEPTH, WIDTH
 
 # What a fair random search should cover.
@@ -82,13 +78,13 @@ class ABLR(AbstractGradientMethod):
       are kept.
     """
 
-    learning_rate: float = 4e-3
-    learning_rate_decay: float = 0.9
-    weight_decay: float = 1e-3
+    learning_rate: float = traced(4e-3)
+    learning_rate_decay: float = traced(0.9)
+    weight_decay: float = traced(1e-3)
     num_steps: int = 4000
     batch_size: int = 4
-    noise_log_spread: float = 3.0
-    scale_log_spread: float = 1.0
+    noise_log_spread: float = traced(3.0)
+    scale_log_spread: float = traced(1.0)
 
     def initial(self, num_columns: int, *, key: PRNGKeyArray) -> FeatureModel:
         # The layer that would read the features out is the Bayesian one.
@@ -157,6 +153,11 @@ class LinearPosterior(AbstractGaussianPosterior):
             scale**2 * variance,
             scale**2 * self.noise_variance,
         )
+
+    def covariance(self, x):
+        covariance = self.weights.covariance(jax.vmap(self._features)(x))
+        floor = jnp.diag(jnp.maximum(VARIANCE_FLOOR - jnp.diagonal(covariance), 0.0))
+        return self.standardiser.y_std**2 * (covariance + floor)
 
     def sample(self, x, num, *, key):
         weights = jax.vmap(lambda key: self.weights.draw(key=key))(jax.random.split(key, num))

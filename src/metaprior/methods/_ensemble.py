@@ -10,13 +10,13 @@ import equinox as eqx
 import jax
 from jaxtyping import PRNGKeyArray
 
-from metaprior._precision import float64
 from metaprior.data import Run, Tasks
-from metaprior.meta._batch import stack
+from metaprior.gp import float64
+from metaprior.meta import stack
 from metaprior.methods._fpacoh_map import FPacohMap
 from metaprior.methods._gradient import AbstractGradientMethod, meta_train_many
 from metaprior.methods._method import AbstractMethod, AbstractSurrogate, OnProgress
-from metaprior.methods._posterior_mixture import MixturePosterior, equal_mixture
+from metaprior.methods._mixture import MixturePosterior, equal_mixture
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-r"""How well a surrogate foresaw a run, by one rule for every kind of surrogate.
+r"""How well a surrogate predicted a run, by one rule for every kind of surrogate.
 
 Points are predicted in stages, each from the points before it,
 
@@ -10,7 +10,7 @@ so that a score is close to the marginal likelihood (a sum of one-step predictio
 conditionings, whatever the surrogate; nothing is judged by data that it was fitted to.
 
 The order is not that in which the points were observed. A policy observes what its model finds
-promising, and sooner or later a cluster around one optimum, which any model foresees well, also one
+promising, and sooner or later a cluster around one optimum, which any model predicts well, also one
 that is wrong about everything else. Here every point is the one farthest from those before it, and
 counts the less the closer it is to them: points of a cluster come late and count for nothing.
 """

@@ -13,15 +13,19 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from metaprior.data import Run, Standardiser, Tasks
 from metaprior.gp import AbstractProcess, Spread
-from metaprior.meta import MetaData, measurement_sizes
-from metaprior.meta._hyper_posterior import antithetic_normals
-from metaprior.meta._network_objective import NetworkObjective
-from metaprior.meta._network_prior import NetworkPrior, network_prior
-from metaprior.meta._tangent import Observations
+from metaprior.meta import (
+    MetaData,
+    NetworkObjective,
+    NetworkPrior,
+    Observations,
+    antithetic_normals,
+    measurement_sizes,
+    network_prior,
+)
 from metaprior.methods._gradient import AbstractGradientMethod
 from metaprior.methods._hyper_prior import estimator_of, hyper_prior_of
-from metaprior.methods._method import AbstractSurrogate, Moments
-from metaprior.methods._mixture import AbstractMixturePosterior
+from metaprior.methods._method import AbstractSurrogate, Moments, traced
+from metaprior.methods._mixture import AbstractParticlePosterior
 from metaprior.methods._randomised_map import posterior_particles, refine_network
 
 # What a fair random search should cover.
@@ -41,7 +45,7 @@ SEARCH_RANGES = {
 }
 
 
-class NetworkPosterior(AbstractMixturePosterior):
+class NetworkPosterior(AbstractParticlePosterior):
     r"""Networks drawn from the posterior, smoothed into a density at every point.
 
     A draw of $K$ functions has gaps between them that the posterior does not have. Their values
@@ -58,13 +62,16 @@ class NetworkPosterior(AbstractMixturePosterior):
 
     def components(self, x):
         scale = self.standardiser.y_std
-        values = self._values(self.particles, x)
+        values = self.functions(x)
         mean, bandwidth = jnp.mean(values), values.shape[0] ** -0.2
         return Moments(
             mean + jnp.sqrt(1.0 - bandwidth**2) * (values - mean),
             jnp.full(values.shape, bandwidth**2 * jnp.var(values)),
             jnp.full(values.shape, scale**2 * self.prior.noise_variance),
         )
+
+    def functions(self, x):
+        return self._values(self.particles, x)
 
     def sample(self, x, num, *, key):
         chosen = self.particles[jax.random.randint(key, (num,), 0, self.particles.shape[0])]
@@ -127,13 +134,13 @@ class FPacohBNN(AbstractGradientMethod):
     All others mean what they mean in `FPacohMap`.
     """
 
-    kappa: float = 0.05
-    hyper_lengthscale: float = 0.18
-    hyper_variance: float = 1.0
-    initial_std: float = 0.15
-    learning_rate: float = 1e-2
-    learning_rate_decay: float = 0.88
-    weight_decay: float = 3e-2
+    kappa: float = traced(0.05)
+    hyper_lengthscale: float = traced(0.18)
+    hyper_variance: float = traced(1.0)
+    initial_std: float = traced(0.15)
+    learning_rate: float = traced(1e-2)
+    learning_rate_decay: float = traced(0.88)
+    weight_decay: float = traced(3e-2)
     num_steps: int = 3000
     batch_size: int = 4
     width: int = 24
@@ -142,9 +149,9 @@ class FPacohBNN(AbstractGradientMethod):
     newton_steps: int = 2
     num_measurements: int = 20
     measurements_from_task: int = 10
-    measurement_variance: float = 2e-4
-    noise_log_spread: float = 4.0
-    scale_log_spread: float = 1.0
+    measurement_variance: float = traced(2e-4)
+    noise_log_spread: float = traced(4.0)
+    scale_log_spread: float = traced(1.0)
     num_particles: int = 32
     posterior_steps: int = 12
     hyper_prior: AbstractProcess | None = None

@@ -11,15 +11,22 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
-from metaprior.data import Standardiser, Tasks
-from metaprior.gp import AbstractProcess, Spread
-from metaprior.meta import HyperPosterior, MetaData, measurement_sizes
-from metaprior.meta._hyper_posterior import hyper_posterior
-from metaprior.meta._variational_objective import VariationalObjective
-from metaprior.methods._gp_mixture import GPMixtureSurrogate
+from metaprior.data import Run, Standardiser, Tasks
+from metaprior.gp import AbstractKernel, AbstractProcess, Spread
+from metaprior.meta import (
+    HyperPosterior,
+    MetaData,
+    VariationalObjective,
+    antithetic_normals,
+    hyper_posterior,
+    measurement_sizes,
+)
+from metaprior.methods._gp_surrogate import GPSurrogate
 from metaprior.methods._gradient import AbstractGradientMethod
 from metaprior.methods._hyper_prior import estimator_of, hyper_prior_of
-from metaprior.methods._neural_gp import neural_gp
+from metaprior.methods._method import AbstractSurrogate, traced
+from metaprior.methods._mixture import MixturePosterior, equal_mixture
+from metaprior.methods._neural_gp import neural_gp, settle_kernel
 
 # What a fair random search should cover.
 SEARCH_RANGES = {
@@ -35,6 +42,27 @@ SEARCH_RANGES = {
 }
 
 
+class GPMixtureSurrogate(AbstractSurrogate):
+    """A hyper-posterior, used through a fixed set of `num_priors` draws from it.
+
+    The draws are the same in every call, so that predictions for growing runs are comparable.
+    """
+
+    hyper_posterior: HyperPosterior
+    standardiser: Standardiser
+    spread: Spread
+    num_priors: int = eqx.field(static=True)
+
+    def condition(self, run: Run) -> MixturePosterior:
+        size = self.hyper_posterior.log_std.shape[0]
+        noise = antithetic_normals(self.num_priors, size, key=jax.random.key(0))
+
+        def one(prior):
+            return GPSurrogate(prior, self.standardiser, self.spread).condition(run)
+
+        return equal_mixture(eqx.filter_vmap(one)(self.hyper_posterior.at(noise)))
+
+
 @dataclass(frozen=True)
 class FPacohVI(AbstractGradientMethod):
     r"""F-PACOH-VI. All numbers refer to standardised inputs and outputs.
@@ -48,28 +76,33 @@ class FPacohVI(AbstractGradientMethod):
     All others mean what they mean in `FPacohMap`.
     """
 
-    kappa: float = 0.03
-    hyper_lengthscale: float = 0.15
-    hyper_variance: float = 1.0
-    initial_std: float = 0.05
-    learning_rate: float = 4e-3
-    learning_rate_decay: float = 0.9
-    weight_decay: float = 1e-3
+    kappa: float = traced(0.03)
+    hyper_lengthscale: float = traced(0.15)
+    hyper_variance: float = traced(1.0)
+    initial_std: float = traced(0.05)
+    learning_rate: float = traced(4e-3)
+    learning_rate_decay: float = traced(0.9)
+    weight_decay: float = traced(1e-3)
     num_steps: int = 4000
     batch_size: int = 4
     feature_dim: int = 6
     num_measurements: int = 20
     measurements_from_task: int = 10
-    measurement_variance: float = 1e-4
+    measurement_variance: float = traced(1e-4)
     num_priors: int = 10
     num_functions: int = 3
-    noise_log_spread: float = 3.0
-    scale_log_spread: float = 1.0
+    noise_log_spread: float = traced(3.0)
+    scale_log_spread: float = traced(1.0)
     hyper_prior: AbstractProcess | None = None
     score_estimator: str = "spectral"
+    kernel: AbstractKernel | None = None
+
+    def __post_init__(self) -> None:
+        settle_kernel(self)
 
     def initial(self, num_columns: int, *, key: PRNGKeyArray) -> HyperPosterior:
-        return hyper_posterior(neural_gp(num_columns, self.feature_dim, key=key), self.initial_std)
+        process = neural_gp(num_columns, self.feature_dim, self.kernel, key=key)
+        return hyper_posterior(process, self.initial_std)
 
     def objective(self, tasks: Tasks, data: MetaData) -> VariationalObjective:
         num_columns = tasks.space.num_columns

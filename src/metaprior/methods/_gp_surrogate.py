@@ -9,8 +9,7 @@ from metaprior.gp import (
     refine,
     sample,
 )
-from metaprior.methods._gaussian_posterior import AbstractGaussianPosterior
-from metaprior.methods._method import AbstractSurrogate, Moments
+from metaprior.methods._method import AbstractGaussianPosterior, AbstractSurrogate, Moments
 
 
 class GPPosterior(AbstractGaussianPosterior):
@@ -27,6 +26,9 @@ class GPPosterior(AbstractGaussianPosterior):
             scale**2 * variance,
             scale**2 * self.conditioned.process.noise_variance,
         )
+
+    def covariance(self, x):
+        return self.standardiser.y_std**2 * self.conditioned.covariance(self.standardiser.x(x))
 
     def sample(self, x, num, *, key):
         joint = self.conditioned.joint(self.standardiser.x(x))

@@ -10,10 +10,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key, PRNGKeyArray
+from jaxtyping import Array, Key, PRNGKeyArray, Shaped
 
-from metaprior._precision import float64
 from metaprior.data import Standardiser, Tasks, blank_standardiser, fit_standardiser
+from metaprior.gp import float64
 from metaprior.meta import (
     AbstractObjective,
     HeldOut,
@@ -21,19 +21,18 @@ from metaprior.meta import (
     Schedule,
     Trainings,
     meta_data,
+    stack,
     train,
     train_many,
 )
-from metaprior.meta._batch import stack
-from metaprior.methods._method import AbstractMethod, AbstractSurrogate, OnProgress
+from metaprior.methods._method import AbstractMethod, AbstractSurrogate, OnProgress, is_traced
 
 
 class AbstractGradientMethod(AbstractMethod):
     """A method that minimises an objective over random batches of tasks.
 
-    Final classes are frozen dataclasses that declare these fields and their own. Those of type
-    `float` are traced numbers, which may differ between trainings done at once; all others are
-    sizes, which may not.
+    Final classes are frozen dataclasses that declare these fields and their own. Those made by
+    `traced` may differ between trainings done at once; all others are sizes, which may not.
     """
 
     learning_rate: float
@@ -156,7 +155,7 @@ def meta_train_each(
 
 def _train_batch(
     first: AbstractGradientMethod,
-    numbers: dict[str, Float[Array, " batch"]],
+    numbers: dict[str, Shaped[Array, " batch"]],
     objectives: AbstractObjective,
     standardisers: Standardiser,
     num_steps: int | Sequence[int],
@@ -186,7 +185,7 @@ def start_trainings(
     held_out: HeldOut,
     keys: Key[Array, " batch"],
 ) -> Trainings:
-    """Trainings on one set of tasks that have not begun; each sees all but what it must not.
+    """Trainings on one set of tasks that have not begun; each sees all tasks but its held-out ones.
 
     The configurations may differ in every number that is not a size, and in `num_steps`.
     """
@@ -197,8 +196,8 @@ def start_trainings(
 
     def one(numbers, held_out, key):
         method = _with(first, numbers)
-        objective = method.objective(tasks, data)
-        objective = eqx.tree_at(lambda o: (o.data, o.held_out), objective, (None, held_out))
+        objective = method.objective(tasks, data).without(held_out)
+        objective = eqx.tree_at(lambda o: o.data, objective, None)
         return method.initial(num_columns, key=key), objective, method._schedule()
 
     split = jax.vmap(jax.random.split)(keys)
@@ -207,11 +206,22 @@ def start_trainings(
     return Trainings(models, objectives, schedules, keys=split[:, 1])
 
 
+def can_train_together(one: AbstractGradientMethod, other: AbstractGradientMethod) -> bool:
+    """Whether two configurations are of one class and have equal sizes, as a batch needs."""
+    if type(one) is not type(other):
+        return False
+    try:
+        _numbers([one, other], may_differ=("num_steps",))
+    except ValueError:
+        return False
+    return True
+
+
 @float64
 def surrogates_of(
     methods: Sequence[AbstractGradientMethod], models: Any, standardiser: Standardiser
 ) -> AbstractSurrogate:
-    """What a batch of models can be used as, with a leading batch axis."""
+    """The surrogates of a batch of models, with a leading batch axis."""
     first, numbers = methods[0], _numbers(methods, may_differ=("num_steps",))
     standardisers = stack([standardiser] * len(methods))
     return eqx.filter_vmap(
@@ -239,11 +249,11 @@ def _repeated(tasks: Tasks, room: int) -> Tasks:
 
 def _numbers(
     methods: Sequence[AbstractGradientMethod], may_differ: Sequence[str] = ()
-) -> dict[str, Float[Array, " batch"]]:
+) -> dict[str, Shaped[Array, " batch"]]:
     """The traced numbers of each configuration, by name; everything else must be equal."""
     first = methods[0]
     for field in fields(first):
-        if field.type is float or field.name in may_differ:
+        if is_traced(field) or field.name in may_differ:
             continue
         values = [getattr(method, field.name) for method in methods]
         if any(v is not values[0] and v != values[0] for v in values):
@@ -252,15 +262,15 @@ def _numbers(
                 f"Configurations trained together must have equal sizes, but `{field.name}` takes "
                 f"the values [{shown}]; train them in separate batches."
             )
-    names = [field.name for field in fields(first) if field.type is float]
+    names = [field.name for field in fields(first) if is_traced(field)]
     return {name: jnp.asarray([getattr(m, name) for m in methods]) for name in names}
 
 
 def _with(
-    method: AbstractGradientMethod, numbers: dict[str, Float[Array, ""]]
+    method: AbstractGradientMethod, numbers: dict[str, Shaped[Array, ""]]
 ) -> AbstractGradientMethod:
     """`method` with traced numbers in place of its own; its constructor takes plain ones only."""
-    traced = copy(method)
+    changed = copy(method)
     for name, number in numbers.items():
-        object.__setattr__(traced, name, number)
-    return traced
+        object.__setattr__(changed, name, number)
+    return changed

@@ -1,7 +1,7 @@
-r"""The guard against negative transfer: a learned prior that is given up when the past misleads.
+r"""The guard against negative transfer: fall back to a non-transfer GP when the past misleads.
 
-As points of the new run arrive, the learned prior and a Gaussian process without a past are scored
-by how well each foresaw them (see `_evidence`). With $r_i$ the difference of their log densities
+As points of the new run arrive, the learned prior and a non-transfer Gaussian process are scored
+by how well each predicted them (see `_evidence`). With $r_i$ the difference of their log densities
 of point $i$, limited to $\pm b$, and $\nu_i$ the novelty of the point, the trust $p$ in the learned
 prior is
 
@@ -14,7 +14,7 @@ exactly 1 or 0 where $p$ is above or below two thresholds: a prior that serves i
 learned, and one that misleads is not used at all.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import equinox as eqx
@@ -22,27 +22,32 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from metaprior._precision import float64
 from metaprior.data import Run, Tasks, blank_standardiser, fit_standardiser
+from metaprior.gp import float64
+from metaprior.methods._averaged_gp import AveragedGPSurrogate
 from metaprior.methods._evidence import scores, spread_out
+from metaprior.methods._fixed_gp import run_mean_and_std
 from metaprior.methods._fpacoh_map import FPacohMap
 from metaprior.methods._method import (
     AbstractMethod,
     AbstractPosterior,
     AbstractSurrogate,
-    Moments,
     OnProgress,
 )
-from metaprior.methods._plain_gp import PlainGPSurrogate
-from metaprior.methods._vanilla_gp import run_mean_and_std
+from metaprior.methods._mixture import (
+    mixture_cdf,
+    mixture_covariance,
+    mixture_log_density,
+    mixture_moments,
+)
 
 # Differences below this fraction of the run's standard deviation say nothing about a prior: how
-# sharply it foresees points next to others is a matter of its noise, not of what it was taught.
+# sharply it predicts points next to others is a matter of its noise, not of what it learned.
 RESOLUTION = 0.01
 # However wrong a prediction was, it is not counted as more.
 MOST_NATS = 8.0
-# And a good one counts half: to know how wavy functions are is enough to foresee a bit more than
-# somebody without a past does, also for a prior that is wrong about where they are large.
+# And a good one counts half: to know how wavy functions are is enough to predict a bit better
+# than a non-transfer GP, even for a prior that is wrong about where they are large.
 PRAISE = 0.5
 
 
@@ -124,24 +129,34 @@ class GuardedSurrogate(AbstractSurrogate):
     def condition(self, run: Run) -> "GuardedPosterior":
         return self.at(self.trust(run)).condition(run)
 
+    @property
+    def judges(self) -> bool:
+        return True
+
+    @property
+    def unguarded(self) -> AbstractSurrogate:
+        return self.learned
+
+    def guarding(self, learned: AbstractSurrogate) -> "GuardedSurrogate":
+        return replace(self, learned=learned)
+
     def at(self, trust: Float[Array, ""]) -> "TrustedSurrogate":
         """The surrogate at a trust that no longer depends on the run it is conditioned on."""
         return TrustedSurrogate(self.learned, self.plain, trust, self.caution)
 
     def settled(self, trust: float) -> AbstractSurrogate:
-        """The same for a trust that is known: the learned surrogate itself, the one without a past
-        or both, so that nobody compiles what is not used."""
+        """The learned surrogate itself, the non-transfer one, or both, so that only what is used
+        is compiled."""
         if trust >= self.caution.all_above:
             return self.learned
         return self.plain if trust < self.caution.nothing_below else self.at(jnp.asarray(trust))
 
     def trust(self, run: Run) -> Float[Array, ""]:
-        """Trust in the learned prior after `run`, between 0 and 1."""
         start = jnp.log(self.caution.prior_trust) - jnp.log1p(-self.caution.prior_trust)
         return jax.nn.sigmoid(start + self.caution.temperature * self.evidence(run))
 
     def evidence(self, run: Run) -> Float[Array, ""]:
-        """How much better the learned prior foresaw the run than a GP without a past did."""
+        """How much better the learned prior predicted the run than a non-transfer GP did."""
         _, std = run_mean_and_std(run)
         resolution_variance = (RESOLUTION * std) ** 2
 
@@ -158,27 +173,28 @@ class GuardedSurrogate(AbstractSurrogate):
         return jnp.mean(jax.lax.map(in_order, jnp.array([1.0, -1.0])))
 
     @property
-    def plain(self) -> PlainGPSurrogate:
-        """The Gaussian process without a past."""
-        return PlainGPSurrogate(self.y_mean, self.y_std)
+    def plain(self) -> AveragedGPSurrogate:
+        """The non-transfer Gaussian process."""
+        return AveragedGPSurrogate(self.y_mean, self.y_std)
 
 
 class TrustedSurrogate(AbstractSurrogate):
     """A learned surrogate at a given trust in it."""
 
     learned: AbstractSurrogate
-    plain: PlainGPSurrogate
-    trust: Float[Array, ""]
+    plain: AveragedGPSurrogate
+    given_trust: Float[Array, ""]
     caution: Caution = eqx.field(static=True)
 
     def condition(self, run: Run) -> "GuardedPosterior":
         above, below = self.caution.all_above, self.caution.nothing_below
-        weight = jnp.where(self.trust >= above, 1.0, jnp.where(self.trust < below, 0.0, self.trust))
+        trust = self.given_trust
+        weight = jnp.where(trust >= above, 1.0, jnp.where(trust < below, 0.0, trust))
         return GuardedPosterior(self.learned.condition(run), self.plain.condition(run), weight)
 
 
 class GuardedPosterior(AbstractPosterior):
-    """The learned posterior with probability `weight`, otherwise that of a GP without a past."""
+    """The learned posterior with probability `weight`, otherwise that of a non-transfer GP."""
 
     learned: AbstractPosterior
     plain: AbstractPosterior
@@ -188,24 +204,23 @@ class GuardedPosterior(AbstractPosterior):
         ours = self.learned.moments(x)
         # Most runs never need the other one: it is left out while it has no weight.
         theirs = jax.lax.cond(self.weight < 1.0, lambda x: self.plain.moments(x), lambda x: ours, x)
-        w, v = self.weight, 1.0 - self.weight
-        # Disagreement between the two is uncertainty about the function, not noise.
-        disagreement = w * v * (ours.mean - theirs.mean) ** 2
-        return Moments(
-            w * ours.mean + v * theirs.mean,
-            w * ours.function_variance + v * theirs.function_variance + disagreement,
-            w * ours.noise_variance + v * theirs.noise_variance,
-        )
+        return mixture_moments(jax.tree.map(_both, ours, theirs), self._weights)
 
     def log_density(self, x, y):
-        return jnp.logaddexp(
-            jnp.log(self.weight) + self.learned.log_density(x, y),
-            jnp.log1p(-self.weight) + self.plain.log_density(x, y),
-        )
+        each = _both(self.learned.log_density(x, y), self.plain.log_density(x, y))
+        return mixture_log_density(each, self._weights)
 
     def cdf(self, x, y):
-        ours, theirs = self.learned.cdf(x, y), self.plain.cdf(x, y)
-        return self.weight * ours + (1.0 - self.weight) * theirs
+        return mixture_cdf(_both(self.learned.cdf(x, y), self.plain.cdf(x, y)), self._weights)
+
+    def covariance(self, x):
+        means = (jax.vmap(each.moments)(x).mean for each in (self.learned, self.plain))
+        covariances = _both(self.learned.covariance(x), self.plain.covariance(x))
+        return mixture_covariance(_both(*means), covariances, self._weights)
+
+    @property
+    def _weights(self) -> Float[Array, "2"]:
+        return _both(self.weight, 1.0 - self.weight)
 
     def sample(self, x, num, *, key):
         # The key itself is the learned posterior's: with full trust, the samples are the same too.
@@ -219,3 +234,8 @@ class GuardedPosterior(AbstractPosterior):
         ours = self.learned.path(anchors, key=key)
         theirs = self.plain.path(anchors, key=jax.random.fold_in(key, 1))
         return lambda x: jnp.where(is_ours, ours(x), theirs(x))
+
+
+def _both(ours: Array, theirs: Array) -> Array:
+    """The same of the learned posterior and of the other one, along a leading axis."""
+    return jnp.stack([ours, theirs])

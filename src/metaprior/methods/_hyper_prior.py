@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 
 from metaprior.gp import AbstractProcess
-from metaprior.meta import vanilla_hyper_prior
+from metaprior.meta import gp_hyper_prior
 from metaprior.processes import AbstractScoreEstimator, SlicedScoreMatching, SpectralStein
 
 # A score network is fitted anew in every training step, so it has to be content with a few steps
@@ -18,7 +18,7 @@ def hyper_prior_of(method, num_columns: int) -> AbstractProcess:
     if method.hyper_prior is not None:
         return method.hyper_prior
     lengthscale = method.hyper_lengthscale * jnp.sqrt(num_columns)
-    return vanilla_hyper_prior(lengthscale, method.hyper_variance)
+    return gp_hyper_prior(lengthscale, method.hyper_variance)
 
 
 def estimator_of(name: str) -> AbstractScoreEstimator:

@@ -1,4 +1,4 @@
-"""Learned GP: the hyper-parameters of a plain GP prior, fitted to all past runs together.
+"""Learned GP: the hyper-parameters of a GP prior, fitted to all past runs together.
 
 The classical way to transfer between tasks (Minka and Picard, "Learning How to Learn is Learning
 With Point Sets", 1997; Bonilla, Chai and Williams, NeurIPS 2007): every task is a draw from one
@@ -12,11 +12,19 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from metaprior.data import Standardiser, Tasks
-from metaprior.gp import ConstantMean, GaussianProcess, Spread, SquaredExponential
-from metaprior.meta import MetaData
-from metaprior.meta._likelihood import LikelihoodObjective, log_likelihoods
+from metaprior.gp import (
+    AbstractKernel,
+    ConstantMean,
+    GaussianProcess,
+    Spread,
+    SquaredExponential,
+    as_arrays,
+)
+from metaprior.meta import LikelihoodObjective, MetaData, log_likelihoods
 from metaprior.methods._gp_surrogate import GPSurrogate
 from metaprior.methods._gradient import AbstractGradientMethod
+from metaprior.methods._method import traced
+from metaprior.methods._neural_gp import settle_kernel
 
 # What a fair random search should cover. There are no weight matrices for a weight decay to
 # shrink.
@@ -40,7 +48,7 @@ class LearnedGP(AbstractGradientMethod):
        K_i = \Big[ \nu \exp\big\{ -\tfrac12 \textstyle\sum_j (x_j - x'_j)^2 / \ell_j^2 \big\}
        \Big]_{x, x' \in x_i} $$
 
-    with one lengthscale a column. All numbers refer to standardised inputs and outputs.
+    with per-dimension lengthscales (ARD). All numbers refer to standardised inputs and outputs.
 
     - `learning_rate`, `learning_rate_decay` (every 1000 steps): of Adam. With so few parameters a
       large rate finds the region of the optimum, and after 1000 steps a small one settles in it.
@@ -48,20 +56,27 @@ class LearnedGP(AbstractGradientMethod):
     - `num_steps`, `batch_size`: training steps, and tasks in each.
     - `noise_log_spread`, `scale_log_spread`: how far noise variance and kernel variance of a new
       run may be from the learned ones, in logarithms; with 0 they are kept.
+    - `kernel`: the kernel to learn the numbers of, starting at those given, such as
+      `Matern(smoothness=1.5) + Linear()` of `metaprior.gp`; `None` is a squared exponential.
     """
 
-    learning_rate: float = 2e-2
-    learning_rate_decay: float = 0.1
-    weight_decay: float = 0.0
+    learning_rate: float = traced(2e-2)
+    learning_rate_decay: float = traced(0.1)
+    weight_decay: float = traced(0.0)
     num_steps: int = 2000
     batch_size: int = 10
-    noise_log_spread: float = 3.0
-    scale_log_spread: float = 1.0
+    noise_log_spread: float = traced(3.0)
+    scale_log_spread: float = traced(1.0)
+    kernel: AbstractKernel | None = None
+
+    def __post_init__(self) -> None:
+        settle_kernel(self)
 
     def initial(self, num_columns: int, *, key: PRNGKeyArray) -> GaussianProcess:
         # Distances between points of a d-dimensional domain grow like the square root of d.
         lengthscale = INITIAL_LENGTHSCALE * np.sqrt(num_columns)
-        kernel = SquaredExponential(jnp.full(num_columns, np.log(lengthscale)), jnp.asarray(0.0))
+        start = SquaredExponential(jnp.full(num_columns, np.log(lengthscale)), jnp.asarray(0.0))
+        kernel = start if self.kernel is None else as_arrays(self.kernel)
         noise = jnp.log(INITIAL_NOISE_VARIANCE)
         return GaussianProcess(ConstantMean(jnp.asarray(0.0)), kernel, noise)
 

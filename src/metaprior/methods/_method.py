@@ -5,16 +5,32 @@ Points are single points of the unit cube; `y` is in the units of the runs and m
 
 import abc
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import Field, dataclass, field, fields
+from typing import Any, NamedTuple
 
 import equinox as eqx
+import jax.numpy as jnp
+from jax.scipy import stats
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from metaprior.data import Run, Tasks
 from metaprior.meta import Progress
+from metaprior.words import shortened
 
 OnProgress = Callable[[Progress], None]
+
+
+def traced(default: float | bool) -> Any:
+    """A field of a method that may differ between configurations trained at once.
+
+    It holds a number or a switch; inside compiled code it is an array.
+    """
+    return field(default=default, metadata={"traced": True})
+
+
+def is_traced(setting: Field) -> bool:
+    """Whether `traced` made the field."""
+    return setting.metadata.get("traced", False)
 
 
 class Moments(NamedTuple):
@@ -47,6 +63,11 @@ class AbstractPosterior(eqx.Module):
         """Probability of observing at most `y` at `x`."""
 
     @abc.abstractmethod
+    def covariance(self, x: Float[Array, "m d"]) -> Float[Array, "m m"]:
+        """Joint covariance of the function at the points `x`, without noise; its diagonal is the
+        `function_variance` of `moments`."""
+
+    @abc.abstractmethod
     def sample(
         self, x: Float[Array, "m d"], num: int, *, key: PRNGKeyArray
     ) -> Float[Array, "num m"]:
@@ -62,12 +83,50 @@ class AbstractPosterior(eqx.Module):
         """
 
 
+class AbstractGaussianPosterior(AbstractPosterior):
+    """A posterior that is Gaussian at every point, so that its moments describe it there."""
+
+    def log_density(self, x, y):
+        moments = self.moments(x)
+        return stats.norm.logpdf(y, moments.mean, jnp.sqrt(moments.variance))
+
+    def cdf(self, x, y):
+        moments = self.moments(x)
+        return stats.norm.cdf(y, moments.mean, jnp.sqrt(moments.variance))
+
+
 class AbstractSurrogate(eqx.Module):
-    """What a method learned."""
+    """What a method learned.
+
+    A surrogate may judge itself by the run it is used on and fall back to another model. The
+    methods below `condition` are for those; the defaults are those of a surrogate that does not.
+    """
 
     @abc.abstractmethod
     def condition(self, run: Run) -> AbstractPosterior:
         """Belief about the task of `run`; with no points, the learned prior itself."""
+
+    @property
+    def judges(self) -> bool:
+        """Whether the trust in what was learned depends on the run."""
+        return False
+
+    def trust(self, run: Run) -> Float[Array, ""]:
+        """Trust in what was learned after `run`, between 0 and 1."""
+        return jnp.ones(())
+
+    def settled(self, trust: float) -> "AbstractSurrogate":
+        """The surrogate at a known trust, which the run it is conditioned on no longer changes."""
+        return self
+
+    @property
+    def unguarded(self) -> "AbstractSurrogate":
+        """What was learned, without a guard around it."""
+        return self
+
+    def guarding(self, learned: "AbstractSurrogate") -> "AbstractSurrogate":
+        """`learned` with the guard of this surrogate around it, if it has one."""
+        return learned
 
 
 @dataclass(frozen=True)
@@ -83,3 +142,24 @@ class AbstractMethod(abc.ABC):
     @abc.abstractmethod
     def blank_surrogate(self, num_columns: int) -> AbstractSurrogate:
         """A surrogate of the right structure whose numbers mean nothing yet."""
+
+    def summary(self) -> str:
+        """The configuration on one line: its class, and the settings that are not the defaults."""
+        changed = [
+            f"{field.name}={_short(getattr(self, field.name))}"
+            for field in fields(self)
+            if getattr(self, field.name) is not field.default
+            and getattr(self, field.name) != field.default
+        ]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def notes(self) -> list[str]:
+        """Sentences on what this configuration, chosen by `learn`, says about the past tasks."""
+        return []
+
+
+def _short(value: Any) -> str:
+    """A setting in a few characters."""
+    if isinstance(value, AbstractMethod):
+        return value.summary()
+    return f"{value:.3g}" if isinstance(value, float) else shortened(value)

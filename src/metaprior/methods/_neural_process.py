@@ -14,8 +14,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from metaprior.data import Run, Standardiser, Tasks
 from metaprior.meta import MetaData
 from metaprior.methods._gradient import AbstractGradientMethod
-from metaprior.methods._method import AbstractSurrogate, Moments
-from metaprior.methods._mixture import AbstractMixturePosterior
+from metaprior.methods._method import AbstractSurrogate, Moments, traced
+from metaprior.methods._mixture import AbstractParticlePosterior
 from metaprior.methods._neural_process_model import Latent, Networks, NeuralProcessObjective
 
 # What a fair random search over this method should cover.
@@ -32,7 +32,7 @@ SEARCH_RANGES = {
 }
 
 
-class NeuralProcessPosterior(AbstractMixturePosterior):
+class NeuralProcessPosterior(AbstractParticlePosterior):
     """One Gaussian for each of a few `latents`, the same ones at every point."""
 
     networks: Networks
@@ -47,6 +47,9 @@ class NeuralProcessPosterior(AbstractMixturePosterior):
         mean = self.standardiser.y_mean + scale * mean
         # Given the latent variable the function is known, and what is left is noise.
         return Moments(mean, jnp.zeros_like(mean), (scale * std) ** 2)
+
+    def functions(self, x):
+        return self.components(x).mean
 
     def sample(self, x, num, *, key):
         return jax.vmap(lambda key: jax.vmap(self.path(x, key=key))(x))(jax.random.split(key, num))
@@ -92,12 +95,12 @@ class NeuralProcess(AbstractGradientMethod):
     - `num_latents`: how many of its values a prediction averages; even, for they come in pairs.
     """
 
-    learning_rate: float = 3e-3
-    learning_rate_decay: float = 0.9
-    weight_decay: float = 1e-3
+    learning_rate: float = traced(3e-3)
+    learning_rate_decay: float = traced(0.9)
+    weight_decay: float = traced(1e-3)
     num_steps: int = 4000
     batch_size: int = 8
-    min_std: float = 0.01
+    min_std: float = traced(0.01)
     width: int = 64
     depth: int = 2
     latent_dim: int = 8

@@ -99,7 +99,7 @@ class NeuralProcessObjective(AbstractObjective):
         key_uniform, key_noise = jax.random.split(key)
         uniform = jax.random.uniform(key_uniform, (2 * size + size * capacity,))
         which, sizes, scores = jnp.split(uniform, [size, 2 * size])
-        tasks = self.data.draw(which)
+        tasks = self.data.draw(which, self.held_out)
         context = jax.vmap(choose_context)(tasks.mask, sizes, scores.reshape(size, capacity))
         return SplitBatch(tasks, context, jax.random.normal(key_noise, (size, self.latent_dim)))
 

@@ -12,12 +12,12 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from metaprior.data import Standardiser, Tasks
-from metaprior.gp import GaussianProcess, Spread
-from metaprior.meta import MetaData
-from metaprior.meta._likelihood import PacohObjective
+from metaprior.gp import AbstractKernel, GaussianProcess, Spread
+from metaprior.meta import MetaData, PacohObjective
 from metaprior.methods._gp_surrogate import GPSurrogate
 from metaprior.methods._gradient import AbstractGradientMethod
-from metaprior.methods._neural_gp import neural_gp
+from metaprior.methods._method import traced
+from metaprior.methods._neural_gp import neural_gp, settle_kernel
 
 # What a fair random search should cover. The standard deviation of the hyper-prior is not among
 # them: the objective depends on kappa divided by its square only.
@@ -47,21 +47,27 @@ class PacohMap(AbstractGradientMethod):
     - `feature_dim`: dimension of the kernel's feature space.
     - `noise_log_spread`, `scale_log_spread`: how far noise variance and kernel variance of a new
       run may be from the learned ones, in logarithms; with 0 they are kept, as in the paper.
+    - `kernel`: base kernel on the learned features, trained along, such as
+      `Matern(smoothness=1.5) + Linear()` of `metaprior.gp`; `None` is a squared exponential.
     """
 
-    kappa: float = 1.0
-    hyper_prior_std: float = 3.0
-    learning_rate: float = 4e-3
-    learning_rate_decay: float = 0.9
-    weight_decay: float = 0.0
+    kappa: float = traced(1.0)
+    hyper_prior_std: float = traced(3.0)
+    learning_rate: float = traced(4e-3)
+    learning_rate_decay: float = traced(0.9)
+    weight_decay: float = traced(0.0)
     num_steps: int = 4000
     batch_size: int = 4
     feature_dim: int = 6
-    noise_log_spread: float = 3.0
-    scale_log_spread: float = 1.0
+    noise_log_spread: float = traced(3.0)
+    scale_log_spread: float = traced(1.0)
+    kernel: AbstractKernel | None = None
+
+    def __post_init__(self) -> None:
+        settle_kernel(self)
 
     def initial(self, num_columns: int, *, key: PRNGKeyArray) -> GaussianProcess:
-        return neural_gp(num_columns, self.feature_dim, key=key)
+        return neural_gp(num_columns, self.feature_dim, self.kernel, key=key)
 
     def objective(self, tasks: Tasks, data: MetaData) -> PacohObjective:
         return PacohObjective(

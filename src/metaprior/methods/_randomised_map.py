@@ -22,10 +22,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from metaprior.data import canonical_order
-from metaprior.gp import Gaussian, Spread, log_density
-from metaprior.gp._refine import NOISE_STEPS, best_steps
-from metaprior.meta._network_prior import NetworkPrior
-from metaprior.meta._tangent import Observations, descend, tangent
+from metaprior.gp import NOISE_STEPS, Gaussian, Spread, best_steps, log_density
+from metaprior.meta import NetworkPrior, Observations, descend, tangent
 
 # Gauss-Newton steps at each noise variance on the way down.
 STEPS_PER_LEVEL = 3

@@ -1,4 +1,4 @@
-r"""RGPE: an ensemble of one Gaussian process a past task, weighted by how it ranks the new run.
+r"""RGPE: an ensemble of one Gaussian process per past task, weighted by how it ranks the new run.
 
 Feurer, Letham and Bakshy, "Scalable Meta-Learning for Bayesian Optimization", arXiv:1802.02219,
 2018. Each process is fitted to its own task, standardised by itself; the target's is fitted to the
@@ -23,14 +23,18 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
 
-from metaprior._precision import float64
 from metaprior.data import Run, Tasks, canonical_order, fit_standardiser, padded_length
-from metaprior.gp import ConditionedProcess, condition
+from metaprior.gp import ConditionedProcess, Gaussian, condition, float64, sample
 from metaprior.methods._fitted_gp import fit_process
-from metaprior.methods._method import AbstractMethod, AbstractSurrogate, OnProgress
+from metaprior.methods._fixed_gp import run_mean_and_std
+from metaprior.methods._method import (
+    AbstractGaussianPosterior,
+    AbstractMethod,
+    AbstractSurrogate,
+    Moments,
+    OnProgress,
+)
 from metaprior.methods._rank_weights import past_losses, rank_weights, target_losses
-from metaprior.methods._vanilla_gp import run_mean_and_std
-from metaprior.methods._weighted_sum import BATCH, WeightedSumPosterior
 
 # What a fair random search should cover; the rest of the method is fitted to the runs.
 SEARCH_RANGES = {
@@ -38,6 +42,10 @@ SEARCH_RANGES = {
     "num_samples": ("choice", [64, 128, 256, 512]),
     "discard_quantile": ("choice", [0.5, 0.75, 0.9, 0.95, 0.99, 1.0]),
 }
+
+
+# Members that are worked on at once: bounds the memory that thousands of them need.
+BATCH = 32
 
 
 @dataclass(frozen=True)
@@ -74,8 +82,8 @@ class RankWeightedGP(AbstractMethod):
     @float64
     def blank_surrogate(self, num_columns: int) -> "RankWeightedSurrogate":
         """Number and length of the past runs are free: the axes that stand for them are empty."""
-        nobody = Run(jnp.zeros((0, num_columns)), jnp.zeros(0), jnp.asarray(0))
-        shapes = jax.eval_shape(lambda run: _fit(run, num_steps=0)[0], nobody)
+        empty = Run(jnp.zeros((0, num_columns)), jnp.zeros(0), jnp.asarray(0))
+        shapes = jax.eval_shape(lambda run: _fit(run, num_steps=0)[0], empty)
         past = jax.tree.map(lambda leaf: jnp.zeros((0, *leaf.shape), leaf.dtype), shapes)
         one = jnp.asarray(1.0)
         return self._surrogate(past, 0.0 * one, one, jnp.zeros(2, jnp.uint32))
@@ -103,7 +111,7 @@ class RankWeightedSurrogate(AbstractSurrogate):
     num_steps: int = eqx.field(static=True)
     num_samples: int = eqx.field(static=True)
 
-    def condition(self, run: Run) -> WeightedSumPosterior:
+    def condition(self, run: Run) -> "WeightedSumPosterior":
         order = canonical_order(run.x, run.y, run.mask)
         run = Run(run.x[order], run.y[order], run.length)
         in_past_units = Run(run.x, (run.y - self.y_mean) / self.y_std, run.length)
@@ -139,6 +147,77 @@ class RankWeightedSurrogate(AbstractSurrogate):
             jnp.any(self.past.mask, axis=1),
             self.discard_quantile,
         )
+
+
+class WeightedSumPosterior(AbstractGaussianPosterior):
+    r"""$f(x) = a + b \sum_i w_i f_i(x)$ with independent $f_i$: those of the past, along a leading
+    axis, and the target's; $a$ and $b$ are the level and the scale of the run."""
+
+    past: ConditionedProcess
+    target: ConditionedProcess
+    past_weights: Float[Array, " n"]
+    target_weight: Float[Array, ""]
+    y_mean: Float[Array, ""]
+    y_std: Float[Array, ""]
+
+    def moments(self, x):
+        means, variances = jax.vmap(lambda member: member(x))(self.past)
+        noise_variances = jnp.exp(self.past.process.log_noise_variance)
+        mean, variance = self.target(x)
+        return Moments(
+            self.y_mean + self.y_std * (self.past_weights @ means + self.target_weight * mean),
+            self._variance(variances, variance),
+            self._variance(noise_variances, self.target.process.noise_variance),
+        )
+
+    def _variance(self, past: Float[Array, " n"], target: Float[Array, ""]) -> Float[Array, ""]:
+        """Variance of the weighted sum, in the units of the run."""
+        return self.y_std**2 * (self.past_weights**2 @ past + self.target_weight**2 * target)
+
+    def covariance(self, x):
+        def weighted(member: ConditionedProcess, weight):
+            return weight**2 * member.covariance(x)
+
+        # One member after the other: bounds the memory.
+        covariance, _ = jax.lax.scan(
+            lambda total, member: (total + weighted(*member), None),
+            weighted(self.target, self.target_weight),
+            (self.past, self.past_weights),
+        )
+        return self.y_std**2 * covariance
+
+    def sample(self, x, num, *, key):
+        def plus(total: Gaussian, member: ConditionedProcess, weight) -> Gaussian:
+            own = member.joint(x)
+            return Gaussian(
+                total.mean + weight * own.mean, total.covariance + weight**2 * own.covariance
+            )
+
+        m = x.shape[0]
+        start = plus(Gaussian(jnp.zeros(m), jnp.zeros((m, m))), self.target, self.target_weight)
+        joint, _ = jax.lax.scan(
+            lambda total, member: (plus(total, *member), None),
+            start,
+            (self.past, self.past_weights),
+        )
+        return self.y_mean + self.y_std * sample(joint, num, key=key)
+
+    def path(self, anchors, *, key):
+        key_past, key_target = jax.random.split(key)
+        keys = jax.random.split(key_past, self.past_weights.shape[0])
+        past = jax.lax.map(
+            lambda member: member[0].path(anchors, key=member[1]),
+            (self.past, keys),
+            batch_size=BATCH,
+        )
+        target = self.target.path(anchors, key=key_target)
+
+        def value(x):
+            values = jax.vmap(lambda path: path(x))(past)
+            drawn = self.past_weights @ values + self.target_weight * target(x)
+            return self.y_mean + self.y_std * drawn
+
+        return value
 
 
 def _fit(

@@ -15,9 +15,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from metaprior.gp import ConditionedProcess
-from metaprior.gp._gaussian import mask_covariance
-from metaprior.gp._linalg import cholesky
+from metaprior.gp import ConditionedProcess, cholesky, mask_covariance
 
 # Posterior covariances at points close to those of a past run are nearly singular. A thousandth
 # of a standard deviation is far below the differences that a past task can rank.

@@ -11,6 +11,8 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
+# Okabe and Ito's colours, which people with any colour vision can tell apart.
+PALETTE = ("#0072B2", "#D55E00", "#767676")
 Colours = Mapping[str, str]
 
 INK = "#222222"
@@ -22,7 +24,7 @@ HALF_WIDTH_95 = 1.959963984540054
 SMALLEST_REGRET = 1e-6
 
 
-class PastRuns(NamedTuple):
+class PastQueries(NamedTuple):
     """Functions of a 1-d family on a grid, and all queries that past runs made."""
 
     x: Float[np.ndarray, " grid"]
@@ -73,7 +75,7 @@ class Landscape(NamedTuple):
     queries: Mapping[str, Float[np.ndarray, "q 2"]]
 
 
-def draw_past_runs(ax: Axes, past: PastRuns, *, scale: float = 1.0) -> None:
+def draw_past_runs(ax: Axes, past: PastQueries, *, scale: float = 1.0) -> None:
     """Functions as thin lines, queries as dots.
 
     - `scale`: of lines and dots; smaller in small panels.

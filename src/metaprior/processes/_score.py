@@ -7,8 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from metaprior.gp import AbstractDensityProcess, Gaussian, Jitter, Reference
-from metaprior.gp._linalg import log_determinant
+from metaprior.gp import AbstractDensityProcess, Gaussian, Jitter, Reference, log_determinant
 from metaprior.processes._whitening import Whitening, population_moments, whitening
 
 

@@ -15,8 +15,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from metaprior.gp import Gaussian, cholesky
-from metaprior.gp._linalg import invert_factor
+from metaprior.gp import Gaussian, cholesky, invert_factor
 
 
 class Whitening(eqx.Module):

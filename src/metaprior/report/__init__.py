@@ -1,3 +1,3 @@
-"""What is known about a learned prior, as one page to read. Drawing needs the extra `plots`."""
+"""The report on a learned prior: one HTML page. Drawing it needs the extra `plots`."""
 
 from metaprior.report._write import write_report as write_report

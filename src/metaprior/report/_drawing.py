@@ -1,7 +1,7 @@
-"""Figures as markup: one small panel each, drawn by matplotlib, coloured by the page.
+"""Figures as SVG: one small panel each, drawn by matplotlib, coloured by the page.
 
 A figure is as wide as a phone and scales with its column. Colours become variables of the style
-sheet, so that light, dark and paper each have their own; text stays text, in the page's font.
+sheet, so light, dark and print each have their own; text stays text, in the page's font.
 """
 
 import re
@@ -10,22 +10,21 @@ from collections.abc import Callable
 from io import StringIO
 from typing import Any
 
-from metaprior.plots._demo import PALETTE
-from metaprior.plots._panels import FAINT, INK
+from metaprior.plots import FAINT, INK, PALETTE
 from metaprior.report._html import Html, escaped
 
-LEARNED, VANILLA, RECORDED = PALETTE
+LEARNED, FITTED, RECORDED = PALETTE
 PAPER = "#ffffff"
 VARIABLES = {
     LEARNED: "learned",
-    VANILLA: "vanilla",
+    FITTED: "fitted",
     RECORDED: "recorded",
     INK: "ink",
     FAINT: "faint",
     PAPER: "paper",
 }
 
-# In pixels of a phone's page; matplotlib's SVG has 72 of them to an inch.
+# In pixels of a phone's page; matplotlib's SVG has 72 pixels per inch.
 WIDTH, HEIGHT = 336, 236
 PER_INCH = 72
 
@@ -42,7 +41,7 @@ STYLE: dict[Any, Any] = {
     "xtick.color": INK,
     "ytick.color": INK,
     "text.color": INK,
-    # Names of the user's may hold dollars and backslashes.
+    # The user's names may contain dollars and backslashes.
     "text.parse_math": False,
     "text.usetex": False,
     "svg.fonttype": "none",
@@ -56,10 +55,10 @@ _FONT = re.compile(r"font:[^;]*?([\d.]+px)[^;]*|font-family:[^;]*;?")
 
 
 def drawn(draw: Callable[[Any], None], *, ident: str, label: str, height: int = HEIGHT) -> Html:
-    """The figure that `draw` makes of empty axes, as SVG to stand inside a page.
+    """The figure that `draw` makes of empty axes, as SVG for the page.
 
-    - `ident`: a name that no other figure of the page has.
-    - `label`: what the figure shows, for those who do not see it.
+    - `ident`: unique among the figures of the page.
+    - `label`: what the figure shows, for screen readers.
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -67,7 +66,7 @@ def drawn(draw: Callable[[Any], None], *, ident: str, label: str, height: int = 
 
     buffer = StringIO()
     with rc_context(STYLE), warnings.catch_warnings():
-        # A script that matplotlib's font lacks is drawn by the browser, which has others.
+        # Glyphs that matplotlib's font lacks are drawn by the browser, which has other fonts.
         warnings.filterwarnings("ignore", message="Glyph .* missing", category=UserWarning)
         layout = ConstrainedLayoutEngine(w_pad=0.05, h_pad=0.05)
         figure = Figure((WIDTH / PER_INCH, height / PER_INCH), dpi=PER_INCH, layout=layout)
@@ -80,7 +79,7 @@ def drawn(draw: Callable[[Any], None], *, ident: str, label: str, height: int = 
 
 
 def _inline(svg: str, ident: str, label: str, height: int) -> Html:
-    """The drawing without what belongs to a file of its own: prologue, metadata, style, ids."""
+    """The drawing without the parts of a stand-alone file: prologue, metadata, style, ids."""
     content = svg[svg.index(">", svg.index("<svg")) + 1 : svg.rindex("</svg>")]
     content = re.sub(r"<metadata>.*?</metadata>", "", content, flags=re.DOTALL)
     content = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", content, flags=re.DOTALL)
@@ -95,9 +94,9 @@ def _inline(svg: str, ident: str, label: str, height: int) -> Html:
 
 
 def _adopted(tag: str, ident: str, used: set[str]) -> str:
-    """One tag as this figure's own; only tags are changed, since text may look like one.
+    """One tag with ids unique to this figure; only tags are changed, since text may look like one.
 
-    - `used`: the ids that something refers to; the others go.
+    - `used`: the ids that are referenced; the others are removed.
     """
 
     def renamed(found: re.Match[str]) -> str:
@@ -110,7 +109,7 @@ def _adopted(tag: str, ident: str, used: set[str]) -> str:
 
 
 def _restyled(style: str) -> str:
-    """A style attribute with variables for colours, and with the page's font."""
+    """A style attribute with variables for colours and with the page's font."""
     style = _FONT.sub(lambda found: f"font-size: {found[1]}" if found[1] else "", style)
     for colour, variable in VARIABLES.items():
         style = re.sub(colour, f"var(--{variable})", style, flags=re.IGNORECASE)

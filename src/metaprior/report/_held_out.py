@@ -7,20 +7,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from metaprior.plots._panels import FAINT
-from metaprior.report._drawing import LEARNED, RECORDED, VANILLA, drawn
-from metaprior.report._findings import HeldOut, Predictions, Replay
+from metaprior.learning import HeldOutScores, PredictionScores, Replay, Series
+from metaprior.plots import FAINT
+from metaprior.report._drawing import FITTED, LEARNED, RECORDED, drawn
 from metaprior.report._html import Html
-from metaprior.report._words import number, value
+from metaprior.words import number, value
 
 # Square, so that the diagonal is one.
 COVERAGE_HEIGHT = 300
-# A log-likelihood this far below the best of the panel is off the page: one grossly over-confident
-# model would press all others into one line.
+# A log-likelihood this far below the best of the panel is cut off: one grossly over-confident model
+# would flatten all other lines.
 MOST_NATS = 12.0
 
 
-class Curve(NamedTuple):
+class PanelCurve(NamedTuple):
     """One line of a panel, with its name in the key."""
 
     name: str
@@ -31,7 +31,7 @@ class Curve(NamedTuple):
 
 
 class Figure(NamedTuple):
-    """A drawing, the words above it and those below."""
+    """A drawing with its title and caption."""
 
     title: str
     drawing: Html
@@ -40,13 +40,13 @@ class Figure(NamedTuple):
 
 _LOOKS = {
     "learned prior": (LEARNED, "-"),
-    "vanilla GP": (VANILLA, (0, (5, 2))),
+    "fitted GP": (FITTED, (0, (5, 2))),
     "as recorded": (RECORDED, (0, (1.5, 1.5))),
 }
 
 
-def held_out_figures(held_out: HeldOut) -> list[Figure]:
-    """Coverage, log-likelihood and error, as far as they were measured."""
+def held_out_figures(held_out: HeldOutScores) -> list[Figure]:
+    """Coverage, log-likelihood and error, where they were measured."""
     figures = []
     coverage = _compared(held_out, held_out.levels, lambda model: model.coverage)
     if coverage:
@@ -57,10 +57,10 @@ def held_out_figures(held_out: HeldOut) -> list[Figure]:
             height=COVERAGE_HEIGHT,
         )
         caption = (
-            "How often the truth lay inside the band of each level. Honest bands lie on the "
-            "diagonal."
+            "Share of observations inside the band of each confidence level. A calibrated model "
+            "lies on the diagonal."
         )
-        figures.append(Figure("Are the bands honest?", drawing, caption))
+        figures.append(Figure("Is the uncertainty calibrated?", drawing, caption))
     likelihood = _compared(
         held_out, held_out.contexts, lambda model: model.log_likelihood_by_context
     )
@@ -71,11 +71,12 @@ def held_out_figures(held_out: HeldOut) -> list[Figure]:
             ident="likelihood",
             label=f"Log-likelihood by number of points seen. {_last_values(likelihood)}",
         )
-        cut = " What lies far below is cut off." if cut_off else ""
+        cut = " Much lower values are cut off." if cut_off else ""
         caption = (
-            f"Of the next points of a held-out run, given its first ones: higher is better.{cut}"
+            "Log-likelihood of the remaining points of a held-out run, given its first ones; "
+            f"higher is better.{cut}"
         )
-        figures.append(Figure("How likely is the truth?", drawing, caption))
+        figures.append(Figure("How likely are the observations?", drawing, caption))
     error = _compared(held_out, held_out.contexts, lambda model: model.error_by_context)
     if error:
         drawing = drawn(
@@ -83,16 +84,16 @@ def held_out_figures(held_out: HeldOut) -> list[Figure]:
             ident="error",
             label=f"Prediction error by number of points seen. {_last_values(error)}",
         )
-        caption = "Of the same predictions: lower is better."
+        caption = "Root mean squared error of the same predictions; lower is better."
         figures.append(Figure("How far off are the predictions?", drawing, caption))
     return figures
 
 
 def replay_figure(replay: Replay) -> Figure | None:
-    """How fast each way of choosing comes to the best value of a held-out run."""
+    """How fast each model finds the best value of a held-out run."""
     found = (
         ("learned prior", replay.learned),
-        ("vanilla GP", replay.vanilla),
+        ("fitted GP", replay.fitted),
         ("as recorded", replay.recorded),
     )
     curves = [curve for name, y in found if (curve := _curve(name, replay.steps, y))]
@@ -105,36 +106,36 @@ def replay_figure(replay: Replay) -> Figure | None:
         height=260,
     )
     caption = (
-        "Distance of the best value so far from the best of the run: 0 is there, 1 is the run's "
-        "median value. Mean over held-out runs, each made again from its own points."
+        "Regret of the best value so far: 0 is the best value of the run, 1 its median. Mean over "
+        "held-out runs, each replayed from its own points."
     )
     return Figure("How fast is the best of a run found?", drawing, caption)
 
 
 def _compared(
-    held_out: HeldOut,
-    x: Float[np.ndarray, " points"],
-    of: Callable[[Predictions], Float[np.ndarray, " points"] | None],
-) -> list[Curve]:
-    both = (("learned prior", held_out.learned), ("vanilla GP", held_out.vanilla))
+    held_out: HeldOutScores, x: Sequence[int | float], of: Callable[[PredictionScores], Series]
+) -> list[PanelCurve]:
+    both = (("learned prior", held_out.learned), ("fitted GP", held_out.fitted))
     return [curve for name, model in both if (curve := _curve(name, x, of(model)))]
 
 
-def _curve(
-    name: str, x: Float[np.ndarray, " points"], y: Float[np.ndarray, " points"] | None
-) -> Curve | None:
-    if y is None or not np.isfinite(y).any():
+def _curve(name: str, x: Sequence[int | float], y: Series) -> PanelCurve | None:
+    """One line; `None` if none of it was measured, and NaN where it was not."""
+    measured = np.array(y, float)
+    if not np.isfinite(measured).any():
         return None
-    return Curve(name, x, y, *_LOOKS[name])
+    return PanelCurve(name, np.array(x, float), measured, *_LOOKS[name])
 
 
-def _draw_coverage(curves: Sequence[Curve], ax: Any) -> None:
+def _draw_coverage(curves: Sequence[PanelCurve], ax: Any) -> None:
     ax.plot([0, 1], [0, 1], color=FAINT, linewidth=1.2, zorder=0)
     for curve in curves:
-        # The empty and the full band need no measuring.
+        # Coverage is 0 at level 0 and 1 at level 1.
         x, y = np.array([0, *curve.x, 1]), np.array([0, *curve.y, 1])
         ax.plot(x, y, color=curve.colour, linestyle=curve.dashes, linewidth=2.2)
-    ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="confidence level", ylabel="truth inside the band")
+    ax.set(
+        xlim=(0, 1), ylim=(0, 1), xlabel="confidence level", ylabel="observations inside the band"
+    )
     shares = np.linspace(0, 1, 6)
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_ticks(shares, [f"{100 * share:.0f} %" for share in shares])
@@ -142,8 +143,8 @@ def _draw_coverage(curves: Sequence[Curve], ax: Any) -> None:
     ax.text(0.97, 0.05, "over-confident", color=FAINT, style="italic", ha="right")
 
 
-def _draw_by_context(curves: Sequence[Curve], words: str, most: float | None, ax: Any) -> None:
-    # Few points matter most: places are equally far apart, whatever the numbers.
+def _draw_by_context(curves: Sequence[PanelCurve], words: str, most: float | None, ax: Any) -> None:
+    # Small contexts matter most: ticks are evenly spaced, whatever the numbers.
     places = np.arange(len(curves[0].x))
     for curve in curves:
         ax.plot(
@@ -157,14 +158,14 @@ def _draw_by_context(curves: Sequence[Curve], words: str, most: float | None, ax
         )
     shown = _spread_out(len(places), 8)
     ax.set_xticks(places[shown], [f"{curves[0].x[i]:g}" for i in shown])
-    ax.set(xlabel="points of the run that were seen", ylabel=words)
+    ax.set(xlabel="points of the run seen", ylabel=words)
     ax.locator_params(axis="y", nbins=5)
     highest, lowest = _highest(curves), _lowest(curves)
     if most is not None and highest - lowest > most:
         ax.set_ylim(highest - most, highest + 0.06 * most)
 
 
-def _draw_replay(curves: Sequence[Curve], ax: Any) -> None:
+def _draw_replay(curves: Sequence[PanelCurve], ax: Any) -> None:
     for curve in curves:
         ax.step(
             curve.x,
@@ -182,20 +183,20 @@ def _draw_replay(curves: Sequence[Curve], ax: Any) -> None:
 
 
 def _spread_out(count: int, most: int) -> list[int]:
-    """At most so many of `count` places, the first and the last among them."""
+    """At most `most` of `count` places, including the first and the last."""
     return sorted({round(i) for i in np.linspace(0, count - 1, min(count, most))})
 
 
-def _highest(curves: Sequence[Curve]) -> float:
+def _highest(curves: Sequence[PanelCurve]) -> float:
     return max(float(np.nanmax(curve.y)) for curve in curves)
 
 
-def _lowest(curves: Sequence[Curve]) -> float:
+def _lowest(curves: Sequence[PanelCurve]) -> float:
     return min(float(np.nanmin(curve.y)) for curve in curves)
 
 
-def _last_values(curves: Sequence[Curve]) -> str:
-    """The right ends of all lines, in words."""
+def _last_values(curves: Sequence[PanelCurve]) -> str:
+    """The right end of each line, in words."""
     ends = [
         f"{curve.name}: {number(float(curve.y[-1]))} at {value(float(curve.x[-1]))}"
         for curve in curves

@@ -1,4 +1,4 @@
-"""HTML from values: whatever is not known to be markup is escaped, so that nothing is forgotten."""
+"""HTML from values: all text that is not markup is escaped by default."""
 
 import html
 import unicodedata
@@ -9,14 +9,14 @@ VOID = {"meta"}
 
 
 class Html(str):
-    """Markup, which may stand in a page as it is; every other text is escaped on its way there."""
+    """Markup, inserted as it is; any other text is escaped."""
 
 
 def element(tag: str, *children: str, **attributes: str | bool | None) -> Html:
     """One element: `element("p", "1 < 2", class_="note")`.
 
-    - `attributes`: `class_` is `class` and `aria_label` is `aria-label`; `None` or `False` leaves
-      one out, `True` gives it no value.
+    - `attributes`: `class_` is `class` and `aria_label` is `aria-label`; `None` or `False` omits
+      one, `True` writes it without a value.
     """
     written = "".join(
         f" {name.rstrip('_').replace('_', '-')}"
@@ -30,17 +30,17 @@ def element(tag: str, *children: str, **attributes: str | bool | None) -> Html:
 
 
 def joined(parts: Iterable[str], between: str = "") -> Html:
-    """Parts one after the other; those that are not markup are escaped."""
+    """Parts concatenated; those that are not markup are escaped."""
     return Html(between.join(part if isinstance(part, Html) else escaped(part) for part in parts))
 
 
 def escaped(text: str) -> Html:
-    """Any text, harmless inside an element or a quoted attribute."""
+    """`text`, safe inside an element or a quoted attribute."""
     return Html(html.escape(legible(text), quote=True))
 
 
 def legible(text: str) -> str:
-    """`text` without control characters and halves of characters, which no page can hold."""
+    """`text` without control characters and lone surrogates, which are invalid in HTML."""
     return "".join(
         "\N{REPLACEMENT CHARACTER}"
         if unicodedata.category(c) in ("Cc", "Cs") and c not in "\n\t"
@@ -50,7 +50,7 @@ def legible(text: str) -> str:
 
 
 def name(text: str) -> Html:
-    """A name that the user chose: whichever way its script runs, the words around it stay."""
+    """A user's name, isolated so that right-to-left scripts do not reorder the text around it."""
     return element("bdi", text)
 
 
@@ -61,7 +61,7 @@ def paragraph(*parts: str) -> Html:
 def table(
     caption: str, header: Sequence[str], rows: Iterable[Sequence[str]], *, class_: str | None = None
 ) -> Html:
-    """A table of which the first cell of each row names it; wide ones scroll, the page does not."""
+    """A table whose first column holds row headers; a wide one scrolls inside the page."""
     head = element("tr", *(element("th", cell, scope="col") for cell in header))
     body = (
         element("tr", element("th", row[0], scope="row"), *(element("td", c) for c in row[1:]))

@@ -1,10 +1,10 @@
-"""The page: verdict first, then the evidence, in the order in which a reader would ask for it."""
+"""The page: verdict first, then the evidence, in the order of a reader's questions."""
 
 from importlib.resources import files
 
-from metaprior._prior import Prior
+from metaprior.belief import Prior
+from metaprior.learning import NOTHING_MEASURED, Findings, HeldOutScores, Replay
 from metaprior.report import _sections as sections
-from metaprior.report._findings import Findings, HeldOut, Replay, read_findings
 from metaprior.report._held_out import Figure, held_out_figures, replay_figure
 from metaprior.report._html import Html, element, joined, paragraph
 from metaprior.report._posteriors import posterior_figures
@@ -18,10 +18,10 @@ from metaprior.report._slices import (
     middle_of,
     slices_through,
 )
-from metaprior.report._words import counted, cut
-from metaprior.store._card import limits, method_name, settings_in_words
+from metaprior.store import limits, method_name, settings_in_words
+from metaprior.words import counted, cut
 
-MODELS = (("learned", "learned prior"), ("vanilla", "vanilla GP, fitted to the points seen"))
+MODELS = (("learned", "learned prior"), ("fitted", "GP fitted to the points seen"))
 BAND = (("mean", "mean"), ("band", "95 % band of an observation"))
 RUN = (
     ("best", "best point given"),
@@ -33,9 +33,9 @@ RUN = (
 def page(prior: Prior, generator: str) -> str:
     """The whole page as text.
 
-    - `generator`: what made it, for machines that look.
+    - `generator`: program and version, for the `generator` tag.
     """
-    findings = read_findings(prior.findings)
+    findings = prior.findings or NOTHING_MEASURED
     names = prior.space.names
     slices = slices_through(prior.condition([], []), middle_of(prior.space), names)
     slices = sorted(slices, key=lambda along: -along.influence)
@@ -49,7 +49,7 @@ def page(prior: Prior, generator: str) -> str:
         *_past_runs(findings),
         section(
             "settings",
-            "How it was chosen" if findings.settings else "How it was learned",
+            "How it was chosen" if findings.chosen.settings else "How it was learned",
             sections.choice(findings, method_name(prior.method), settings_in_words(prior.method)),
         ),
         section("notes", "Notes and limits", sections.notes(findings, limits(prior))),
@@ -77,23 +77,21 @@ def _header(prior: Prior, findings: Findings) -> Html:
         element("h1", "Report on a learned prior"),
         element("p", findings.verdict, class_="verdict"),
         element("p", about, class_="about"),
-        sections.numbers(findings.held_out, findings.replay),
+        sections.numbers(findings),
     )
 
 
-def _held_out(held_out: HeldOut | None) -> list[Html]:
+def _held_out(held_out: HeldOutScores | None) -> list[Html]:
     drawn = held_out_figures(held_out) if held_out else []
     if held_out is None or not drawn:
         return []
     tasks = (
-        "Runs were"
-        if held_out.num_tasks is None
-        else counted(held_out.num_tasks, "run was", "runs were")
+        "Runs were" if held_out.tasks is None else counted(held_out.tasks, "run was", "runs were")
     )
-    folds = f" in {counted(held_out.num_folds, 'fold')}" if held_out.num_folds else ""
+    folds = f" in {counted(held_out.folds, 'fold')}" if held_out.folds else ""
     said = (
-        f"{tasks} held out{folds}: each was predicted, from its first points on, by a prior that "
-        "had not seen it, and by a vanilla GP."
+        f"{tasks} held out{folds}: each was predicted from its first points by a prior that had "
+        "not seen it, and by a GP fitted to those points."
     )
     return [
         section(
@@ -109,7 +107,7 @@ def _replay(replay: Replay | None) -> list[Html]:
     figure = replay_figure(replay) if replay else None
     if figure is None:
         return []
-    key = (*MODELS, ("recorded", "the order in which the run was made"))
+    key = (*MODELS, ("recorded", "recorded order of the run"))
     return [section("replay", "How many evaluations it saves", sections.figures([figure], key))]
 
 
@@ -127,7 +125,7 @@ def _beliefs(slices: list[Slice], direction: str) -> Html:
     said = "Before the first evaluation of a new run, along one dimension at a time"
     if len(slices) > 1:
         said += (
-            ", the others in their middle or at their first choice; those first that matter most"
+            ", the others at their midpoint or first choice; the most influential dimensions first"
         )
     if len(slices) > len(shown):
         said += f": {len(shown)} of {len(slices)} dimensions"
@@ -149,13 +147,13 @@ def _posteriors(drawn: list[Figure]) -> list[Html]:
     if not drawn:
         return []
     said = (
-        "Two past runs, as this prior sees them after their first points. It learned from them "
-        "too: a new run will fit it a little less well."
+        "Posteriors after the first points of two past runs. The prior has learned from these "
+        "runs, so expect a slightly worse fit on a new one."
     )
     return [
         section(
             "posteriors",
-            "What it makes of a new run",
+            "Posteriors on past runs",
             paragraph(said),
             sections.figures(drawn, (*BAND, *RUN)),
         )

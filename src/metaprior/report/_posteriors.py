@@ -1,32 +1,32 @@
-"""What a prior makes of the first points of a past run."""
+"""Posteriors after the first points of past runs."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from metaprior._prior import Prior
+from metaprior.belief import Prior
 from metaprior.data import Real, direction_sign
-from metaprior.plots._panels import FAINT, INK
+from metaprior.learning import Example
+from metaprior.plots import FAINT, INK
 from metaprior.report._drawing import PAPER, drawn
-from metaprior.report._findings import Example
 from metaprior.report._held_out import Figure
 from metaprior.report._slices import Slice, draw_slice, limits_of, places_of, slices_through
-from metaprior.report._words import counted, cut, value
+from metaprior.words import counted, cut, value
 
-# The first few points of a run are given, if it has that many and others to compare with.
+# At most this many points are given, and at most half of the run.
 MOST_GIVEN = 5
 MOST_EXAMPLES = 2
-# A long run is drawn by its first points.
+# Only the first points of a long run are drawn.
 MOST_POINTS = 200
-# The places where the other dimensions are held are named, if they are not too many.
+# At most this many of the values at which the other dimensions are held are named.
 MOST_NAMED = 6
 
 
 def posterior_figures(
     prior: Prior, examples: Sequence[Example], slices: Sequence[Slice]
 ) -> list[Figure]:
-    """A posterior for each of two examples, along the real dimension that matters most.
+    """A posterior for each of two examples, along the most influential real dimension.
 
     - `slices`: of the prior, most influential first.
     """
@@ -41,7 +41,7 @@ def posterior_figures(
 
 
 def _posterior_figure(prior: Prior, example: Example, name: str, number: int) -> Figure:
-    points, values = example.points[:MOST_POINTS], example.values[:MOST_POINTS]
+    points, values = list(example.points[:MOST_POINTS]), np.array(example.values[:MOST_POINTS])
     given = min(MOST_GIVEN, max(1, len(points) // 2))
     best = int(np.argmax(direction_sign(prior.direction) * values[:given]))
     posterior = prior.condition(points[:given], values[:given])
@@ -73,6 +73,6 @@ def _held_at(point: dict[str, Any], name: str) -> str:
     named = ", ".join(others[:MOST_NAMED])
     more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
     return (
-        f"The slice goes through the best of these points ({named}{more}); the other points of the "
-        "run lie before or behind it."
+        f"A slice through the best of these points ({named}{more}); the other points of the run "
+        "are off the slice."
     )

@@ -1,34 +1,33 @@
-"""The sections of the page that are words and tables."""
+"""The sections of the page that consist of text and tables."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from metaprior._prior import Prior
-from metaprior.data import Categorical
-from metaprior.data._dimensions import Dimension
-from metaprior.report._findings import Findings, HeldOut, PastTask, Predictions, Replay
+from metaprior.belief import Prior
+from metaprior.data import Categorical, Dimension
+from metaprior.learning import Findings, HeldOutScores, PastTask, Replay
 from metaprior.report._held_out import Figure
 from metaprior.report._html import Html, element, joined, name, paragraph, table
-from metaprior.report._words import MISSING, counted, cut, cut_inside, fixed, number, value
+from metaprior.words import MISSING, counted, cut, fixed, number, value
 
 MOST_TASKS = 50
 MOST_DIMENSIONS = 60
 MOST_CHOICES = 6
 # Longer names and settings are cut.
-LONGEST_NAME, LONGEST_RUN, LONGEST_SETTING = 80, 41, 160
+LONGEST_NAME, LONGEST_SETTING = 80, 160
 
-# The lines and marks of the figures, as the style sheet draws them, and what they are.
+# Lines and marks of the figures: their class in the style sheet, and their meaning.
 Key = Sequence[tuple[str, str]]
 
 
 def section(ident: str, title: str, *parts: str) -> Html:
-    """A part of the page under its heading."""
+    """A section of the page with its heading."""
     heading = element("h2", title, id=f"{ident}-title")
     return element("section", heading, *parts, id=ident, aria_labelledby=f"{ident}-title")
 
 
 def figures(drawn: Sequence[Figure], key: Key) -> Html:
-    """Figures side by side where there is room, with one key for all of them."""
+    """Figures side by side where there is room, with one shared key."""
     entries = (element("li", element("span", class_=f"mark {m}"), words) for m, words in key)
     return joined(
         [
@@ -45,27 +44,29 @@ def _figure(figure: Figure) -> Html:
     return element("figure", *parts)
 
 
-def numbers(held_out: HeldOut | None, replay: Replay | None) -> Html:
-    """Three numbers, each beside the vanilla GP's; a dash where one was not measured."""
-    nothing = Predictions(None, None, None, None, None)
-    learned = held_out.learned if held_out else nothing
-    vanilla = held_out.vanilla if held_out else nothing
-    saved = replay.saved_evaluations if replay else None
-    interval = replay.saved_interval if replay else None
+def numbers(findings: Findings) -> Html:
+    """Three numbers, each beside the fitted GP's; a dash where one was not measured."""
+    held_out, replay = findings.held_out or HeldOutScores(), findings.replay or Replay()
+    learned, fitted = held_out.learned, held_out.fitted
+    interval = replay.saved_interval
     within = (
         f"95 % interval {fixed(interval[0], 1)} to {fixed(interval[1], 1)}; " if interval else ""
     )
     cards = (
-        ("Evaluations saved", fixed(saved, 1), f"{within}compared with a vanilla GP"),
+        (
+            "Evaluations saved per run",
+            fixed(replay.saved_evaluations, 1),
+            f"{within}relative to a fitted GP",
+        ),
         (
             "Calibration error",
             fixed(learned.calibration_error, 3),
-            f"vanilla GP: {fixed(vanilla.calibration_error, 3)}; 0 is perfect",
+            f"fitted GP: {fixed(fitted.calibration_error, 3)}; 0 is perfect",
         ),
         (
             "Held-out log-likelihood",
             fixed(learned.log_likelihood, 2),
-            f"vanilla GP: {fixed(vanilla.log_likelihood, 2)}; higher is better",
+            f"fitted GP: {fixed(fitted.log_likelihood, 2)}; higher is better",
         ),
     )
     return element(
@@ -109,18 +110,16 @@ def _described(dimension: Dimension) -> tuple[str, str]:
 
 
 def past_tasks(tasks: Sequence[PastTask]) -> Html:
-    """All past runs, or the outliers among them and as many others as one reads."""
-    ordered = sorted(tasks, key=lambda task: not task.is_outlier)
-    outliers = sum(task.is_outlier for task in tasks)
+    """The past runs, outliers first, up to `MOST_TASKS` of them."""
+    ordered = sorted(tasks, key=lambda task: not task.outlier)
+    outliers = sum(task.outlier for task in tasks)
     shown = ordered[:MOST_TASKS]
     rows = [
         (
-            joined(
-                [name(cut_inside(task.name, LONGEST_RUN)), *([_badge()] if task.is_outlier else [])]
-            ),
-            MISSING if task.num_points is None else str(task.num_points),
+            joined([str(task.task), *([_badge()] if task.outlier else [])]),
+            MISSING if task.points is None else str(task.points),
             fixed(task.log_likelihood, 2),
-            fixed(task.vanilla_log_likelihood, 2),
+            fixed(task.fitted_log_likelihood, 2),
         )
         for task in shown
     ]
@@ -135,8 +134,8 @@ def past_tasks(tasks: Sequence[PastTask]) -> Html:
     more = (
         f" {counted(left, 'more run')} {'is' if left == 1 else 'are'} not listed." if left else ""
     )
-    header = ("Run", "Points", "Learned prior", "Vanilla GP")
-    caption = "Log-likelihood of each run, predicted by a prior that had not seen it"
+    header = ("Run", "Points", "Learned prior", "Fitted GP")
+    caption = "Log-likelihood of each run under a prior that had not seen it"
     return joined([paragraph(found + more), table(caption, header, rows, class_="figured")])
 
 
@@ -145,23 +144,24 @@ def _badge() -> Html:
 
 
 def choice(findings: Findings, method: str, settings: Mapping[str, Any]) -> Html:
-    """The settings that were chosen, or given, and what the choice took.
+    """The settings that were chosen or given, and the effort of the choice.
 
     - `method`, `settings`: of the prior itself.
     """
+    chosen = findings.chosen
     facts = [f"Learned by {method}."]
-    if findings.num_tried is not None:
+    if findings.tried is not None:
         took = f" in {number(findings.seconds, 2)} s" if findings.seconds is not None else ""
         budget = f" (budget: {findings.budget})" if findings.budget else ""
-        tried = counted(findings.num_tried, "setting was", "settings were")
+        tried = counted(findings.tried, "setting was", "settings were")
         facts.append(f"{tried} tried on held-out runs{took}{budget}.")
-    if findings.num_steps is not None:
-        facts.append(f"Trained for {counted(findings.num_steps, 'step')}.")
-    if findings.num_members is not None and findings.num_members > 1:
-        facts.append(f"An ensemble of {findings.num_members}.")
-    listed = findings.settings or settings
+    if chosen.steps is not None:
+        facts.append(f"Trained for {counted(chosen.steps, 'step')}.")
+    if chosen.members is not None and chosen.members > 1:
+        facts.append(f"An ensemble of {chosen.members}.")
+    listed = chosen.settings or settings
     rows = [(words, cut(value(of), LONGEST_SETTING)) for words, of in listed.items()]
-    caption = "Settings chosen" if findings.settings else "Settings"
+    caption = "Settings chosen" if chosen.settings else "Settings"
     shown = [table(caption, ("Setting", "Value"), rows)] if rows else []
     return joined([paragraph(" ".join(facts)), *shown])
 
@@ -169,8 +169,8 @@ def choice(findings: Findings, method: str, settings: Mapping[str, Any]) -> Html
 def notes(findings: Findings, limits: Sequence[str]) -> Html:
     """What the reader should know, and when not to use the prior."""
     parts = []
-    if findings.notes:
-        parts.append(element("ul", *(element("li", note) for note in findings.notes)))
+    if findings.remarks:
+        parts.append(element("ul", *(element("li", note) for note in findings.remarks)))
     parts.append(element("h3", "When not to use it"))
     parts.append(element("ul", *(element("li", limit) for limit in limits)))
     return joined(parts)

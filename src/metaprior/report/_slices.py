@@ -1,4 +1,4 @@
-"""Slices through a prediction: mean and 95 % band along one dimension, the others held."""
+"""Slices through a prediction: mean and 95 % band along one dimension, the others fixed."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -7,24 +7,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from metaprior._prior import Posterior
-from metaprior.data import Categorical, Integer, Space
-from metaprior.data._dimensions import Dimension
-from metaprior.plots._panels import HALF_WIDTH_95, INK, Belief, draw_belief
+from metaprior.belief import Posterior
+from metaprior.data import Categorical, Dimension, Integer, Space
+from metaprior.plots import HALF_WIDTH_95, INK, Belief, draw_belief
 from metaprior.report._drawing import LEARNED, drawn
 from metaprior.report._html import Html
-from metaprior.report._words import cut, number, power_of_ten, value
+from metaprior.words import cut, number, power_of_ten, value
 
 GRID = 49
-# So many values or choices are drawn one by one, with bars, and have a label each.
+# Up to this many values or choices are drawn as points with error bars, each with a label.
 MOST_CHOICES = 8
 MOST_SLICES = 12
-# Of these labels, the longest that fit side by side, and those that fit when they stand.
+# Longest labels that fit horizontally, and rotated.
 LABEL, STANDING_LABEL = 7, 12
 
 
 class Slice(NamedTuple):
-    """A prediction along one dimension: at `values`, which lie at `places` of an axis."""
+    """A prediction along one dimension at `values`, drawn at `places` on the axis."""
 
     name: str
     dimension: Dimension
@@ -35,7 +34,7 @@ class Slice(NamedTuple):
 
     @property
     def influence(self) -> float:
-        """How far the mean moves along the dimension."""
+        """Range of the mean along the dimension."""
         return float(np.ptp(self.mean))
 
     @property
@@ -44,7 +43,7 @@ class Slice(NamedTuple):
 
 
 def middle_of(space: Space) -> dict[str, Any]:
-    """The point in the middle of all dimensions; of a categorical one, its first choice."""
+    """The midpoint of all dimensions; the first choice of categorical ones."""
     return {
         name: dimension.choices[0]
         if isinstance(dimension, Categorical)
@@ -56,7 +55,7 @@ def middle_of(space: Space) -> dict[str, Any]:
 def slices_through(
     posterior: Posterior, point: Mapping[str, Any], names: Sequence[str]
 ) -> list[Slice]:
-    """What is predicted of an observation along each of the named dimensions, through `point`."""
+    """Predictions of an observation along each of the named dimensions, through `point`."""
     space = posterior.prior.space
     dimensions = dict(zip(space.names, space.dimensions, strict=True))
     values = {name: _values_along(dimensions[name]) for name in names}
@@ -73,7 +72,7 @@ def slices_through(
 
 
 def places_of(dimension: Dimension, values: Sequence[Any]) -> Float[np.ndarray, " k"]:
-    """Where values lie on the axis of their dimension; not-a-number for choices without a place."""
+    """Positions of values on the axis of their dimension; NaN for choices that are not shown."""
     if isinstance(dimension, Categorical):
         place = {choice: float(i) for i, choice in enumerate(dimension.choices[:MOST_CHOICES])}
         return np.array([place.get(value, np.nan) for value in values], float)
@@ -94,7 +93,7 @@ def drawn_slice(
 
 
 def draw_slice(slice_: Slice, limits: tuple[float, float], ax: Any) -> None:
-    """Mean and band: a line along numbers, points with bars where there are few values."""
+    """Mean and band: a line, or points with error bars where there are few values."""
     if slice_.is_discrete:
         ax.errorbar(
             slice_.places,
@@ -118,7 +117,7 @@ def draw_slice(slice_: Slice, limits: tuple[float, float], ax: Any) -> None:
 
 
 def limits_of(slices: Sequence[Slice], values: Sequence[float] = ()) -> tuple[float, float]:
-    """A range that holds the bands of all slices, and `values`, with a little room."""
+    """A range that contains the bands of all slices and `values`, with a margin."""
     low = min([*(float(np.min(s.mean - HALF_WIDTH_95 * s.std)) for s in slices), *values])
     high = max([*(float(np.max(s.mean + HALF_WIDTH_95 * s.std)) for s in slices), *values])
     room = 0.05 * (high - low) or 1.0
@@ -160,7 +159,7 @@ def _label_places(slice_: Slice, ax: Any) -> None:
 
 
 def _log_ticks(low: float, high: float) -> list[tuple[float, str]]:
-    """Places (base-10 logarithms) and labels of at most five or six ticks."""
+    """Positions (base-10 logarithms) and labels of at most six ticks."""
     decades = range(int(np.ceil(low - 1e-9)), int(np.floor(high + 1e-9)) + 1)
     if len(decades) >= 3:
         every = -(-len(decades) // 5)

@@ -1,18 +1,17 @@
-"""Writing a report: one file, all or nothing, and never over somebody's work."""
+"""Writing a report: one file, atomically, never over a file that is not a report."""
 
 import importlib.util
-import os
-import tempfile
 from pathlib import Path
 
-from metaprior._prior import Prior
+from metaprior.belief import Prior
+from metaprior.files import replace_file
 
 GENERATOR = "metaprior"
 _MARK = f'<meta name="generator" content="{GENERATOR}'
 
 
 def write_report(prior: Prior, path: str | Path) -> Path:
-    """Write what is known about `prior` to `path` as one HTML page; an earlier report is replaced.
+    """Write the report on `prior` to `path` as one HTML page; an earlier report is replaced.
 
     The page needs no network and no scripts. Drawing it needs matplotlib: the extra `plots`.
     """
@@ -29,20 +28,12 @@ def write_report(prior: Prior, path: str | Path) -> Path:
 
     text = page(prior, f"{GENERATOR} {__version__}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, unfinished = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(unfinished, 0o644)
-        os.replace(unfinished, path)
-    except BaseException:
-        os.unlink(unfinished)
-        raise
+    replace_file(path, text.encode())
     return path
 
 
 def _require_free(path: Path) -> None:
-    """A path that is free, or holds a report."""
+    """Refuse a path that holds anything but a report."""
     if path.is_dir():
         raise ValueError(
             f"Cannot write the report to {path}: it is a folder; name a file, such as "
@@ -52,6 +43,6 @@ def _require_free(path: Path) -> None:
         with path.open("rb") as file:
             if _MARK.encode() not in file.read(1000):
                 raise ValueError(
-                    f"Cannot write the report to {path}: a file that is no report is there; name "
-                    "another, or remove it."
+                    f"Cannot write the report to {path}: a file that is not a report is there; "
+                    "name another, or remove it."
                 )

@@ -1,5 +1,12 @@
 """Saving and loading: no pickle, and a clear sentence for every damaged file."""
 
+from metaprior.store._card import limits as limits
+from metaprior.store._card import method_name as method_name
+from metaprior.store._card import settings_in_words as settings_in_words
+from metaprior.store._format import ARRAYS as ARRAYS
+from metaprior.store._format import CARD as CARD
+from metaprior.store._format import DESCRIPTION as DESCRIPTION
+from metaprior.store._format import REPORT as REPORT
 from metaprior.store._format import PriorFileError as PriorFileError
 from metaprior.store._format import load as load
 from metaprior.store._format import save_prior as save_prior

@@ -1,19 +1,18 @@
-"""The model card: what a person who finds the folder needs to know."""
+"""The model card: what a reader of the folder needs to know."""
 
 import dataclasses
 import re
 from typing import Any
 
-from metaprior._prior import Prior
-from metaprior.methods import AbstractMethod
-from metaprior.report._findings import Findings, read_findings
-from metaprior.report._words import MISSING, fixed
-from metaprior.store._settings import settings_of
+from metaprior.belief import Prior
+from metaprior.learning import NOTHING_MEASURED, Findings, HeldOutScores, Replay
+from metaprior.methods import AbstractMethod, settings_of
+from metaprior.words import MISSING, fixed
 
 
 def model_card(prior: Prior) -> str:
     """Markdown that says what the prior is, how good it is, and how to use it."""
-    findings = read_findings(prior.findings)
+    findings = prior.findings or NOTHING_MEASURED
     dimensions = "\n".join(
         f"- {_code(name)}: {_line(dimension)}"
         for name, dimension in zip(prior.space.names, prior.space.dimensions, strict=True)
@@ -26,8 +25,8 @@ def model_card(prior: Prior) -> str:
     parts = [
         "# A learned prior",
         f"**{_line(findings.verdict)}**",
-        f"""A prior over functions that were to be {prior.direction}d, learned by {method}
-from past runs. Use it on a new task of the same kind:
+        f"""A prior over functions to be {prior.direction}d, learned by {method} from past
+runs. Use it on a new task of the same kind:
 
 ```python
 import metaprior as mp
@@ -40,7 +39,7 @@ opt.tell(x, 0.0)  # the value you observed
         f"## Space\n\n{dimensions}",
         f"## Learned from\n\n{learned_from}",
         f"## Method: {method}\n\n{settings}",
-        _listed("Notes", [_line(note) for note in findings.notes]),
+        _listed("Notes", [_line(note) for note in findings.remarks]),
         _listed("When not to use it", limits(prior)),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -60,40 +59,40 @@ def settings_in_words(method: AbstractMethod) -> dict[str, Any]:
 
 def limits(prior: Prior) -> list[str]:
     """When not to use the prior, in sentences."""
-    said = [
-        "On tasks that are unlike the ones it was learned from: its uncertainty is honest about "
-        "functions like those it has seen, and about no others.",
+    sentences = [
+        "On tasks unlike the past ones: its uncertainty is calibrated for functions of the same "
+        "kind only.",
         "Over another space, or for values of another kind or in another unit.",
     ]
     longest = prior.trained_on.get("longest run")
     if longest is not None:
-        said.append(
-            f"On runs much longer than those it was learned from (the longest has {longest} "
-            "points), nothing is known about its quality."
+        sentences.append(
+            f"On runs much longer than the longest past run ({longest} points): its quality there "
+            "was not measured."
         )
-    return said
+    return sentences
 
 
 def _held_out(findings: Findings) -> str:
-    """A table of what was measured, the vanilla GP's numbers beside the prior's."""
-    held_out, replay = findings.held_out, findings.replay
+    """A table of what was measured, with the fitted GP's scores beside the prior's."""
+    held_out, replay = findings.held_out or HeldOutScores(), findings.replay or Replay()
+    learned, fitted = held_out.learned, held_out.fitted
+    errors = (learned.calibration_error, fitted.calibration_error)
+    likelihoods = (learned.log_likelihood, fitted.log_likelihood)
     rows = []
-    if held_out is not None:
-        learned, vanilla = held_out.learned, held_out.vanilla
-        errors = (learned.calibration_error, vanilla.calibration_error)
-        likelihoods = (learned.log_likelihood, vanilla.log_likelihood)
+    if findings.held_out is not None:
         rows.append(("calibration error (0 is perfect)", *(fixed(e, 3) for e in errors)))
         rows.append(("log-likelihood (higher is better)", *(fixed(v, 2) for v in likelihoods)))
-    if replay is not None and replay.saved_evaluations is not None:
+    if replay.saved_evaluations is not None:
         saved = fixed(replay.saved_evaluations, 1)
         if replay.saved_interval is not None:
             low, high = replay.saved_interval
             saved += f" (95 % interval {fixed(low, 1)} to {fixed(high, 1)})"
-        rows.append(("evaluations saved", saved, MISSING))
+        rows.append(("evaluations saved per run", saved, MISSING))
     if not rows:
         return ""
     body = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    return f"## On held-out runs\n\n| | this prior | fitted vanilla GP |\n|---|---|---|\n{body}"
+    return f"## On held-out runs\n\n| | this prior | fitted GP |\n|---|---|---|\n{body}"
 
 
 def _listed(title: str, sentences: list[str]) -> str:
@@ -117,7 +116,7 @@ def _flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _code(text: str) -> str:
-    """A name in the type of code, whatever characters it has."""
+    """A name as Markdown code, even if it contains backticks."""
     fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
     room = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{fence}{room}{_line(text)}{room}{fence}"

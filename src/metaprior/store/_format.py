@@ -1,14 +1,11 @@
 """The files of a saved prior, and what can be wrong with them.
 
 A prior is a folder: `prior.safetensors` holds every array under the path of its field,
-`prior.json` says what they are, `README.md` is the model card. There is no pickle, and nothing in
-the files is ever executed: the description names a known method, which rebuilds the structure.
+`prior.json` describes them, `README.md` is the model card. There is no pickle, and nothing in the
+files is executed: the description names a known method, which rebuilds the structure.
 """
 
 import json
-import os
-import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +16,19 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
-from metaprior._precision import float64
-from metaprior._prior import Prior
+from metaprior.belief import Prior
 from metaprior.data import Space, direction_sign
+from metaprior.files import replace_folder
+from metaprior.gp import float64
+from metaprior.learning import Findings
+from metaprior.methods import UnknownMethodError, method_of, settings_of
 from metaprior.store._card import model_card
-from metaprior.store._settings import method_of, settings_of
+from metaprior.store._migration import from_format_1
 
 FORMAT = "metaprior-prior"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 ARRAYS, DESCRIPTION, CARD = "prior.safetensors", "prior.json", "README.md"
-# Written beside them by `metaprior report`; it is about one prior, and goes with it.
+# Written beside them by `metaprior report`; removed when another prior is saved in the folder.
 REPORT = "report.html"
 
 
@@ -45,31 +45,17 @@ def save_prior(prior: Prior, folder: str | Path) -> Path:
     held = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
     if held - {ARRAYS, DESCRIPTION, CARD, REPORT} or (held and DESCRIPTION not in held):
         raise PriorFileError(
-            f"Cannot save a prior to {folder}: it holds files that are not a prior's; name an "
-            "empty or a new folder."
+            f"Cannot save a prior to {folder}: it holds files that are not part of a prior; "
+            "name an empty or a new folder."
         )
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    # Everything is written beside the target and moved there at the end, so that a full disk or
-    # an interruption leaves what was there before.
-    staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
-        (staging / ARRAYS).write_bytes(save_tensors(_arrays(prior)))
-        (staging / DESCRIPTION).write_text(json.dumps(_description(prior), indent=2) + "\n")
-        (staging / CARD).write_text(model_card(prior), encoding="utf-8")
-        staging.chmod(0o755)
-        if folder.is_dir():
-            replaced = staging.with_name(staging.name + "-replaced")
-            os.replace(folder, replaced)
-            try:
-                os.replace(staging, folder)
-            except OSError:
-                os.replace(replaced, folder)
-                raise
-            shutil.rmtree(replaced)
-        else:
-            os.replace(staging, folder)
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
+    replace_folder(
+        folder,
+        {
+            ARRAYS: save_tensors(_arrays(prior)),
+            DESCRIPTION: (json.dumps(_description(prior), indent=2) + "\n").encode(),
+            CARD: model_card(prior).encode(),
+        },
+    )
     return folder
 
 
@@ -82,15 +68,20 @@ def load(folder: str | Path, *, space: Space | None = None) -> Prior:
     folder = Path(folder)
     description = _read_description(folder)
     try:
+        if description["format_version"] == 1:
+            description = from_format_1(description)
         saved_space = Space.from_json(description["space"])
         direction = description["direction"]
         direction_sign(direction)
         method = method_of(description["method"])
         history_names = list(description["history"])
         trained_on = dict(description["trained_on"])
-        findings = dict(description.get("findings", {}))
+        found = description["findings"]
+        findings = None if found is None else Findings.from_json(found)
         blank = method.blank_surrogate(saved_space.num_columns)
-    except (KeyError, TypeError, ValueError) as error:
+    except UnknownMethodError as error:
+        raise PriorFileError(f"Cannot load the prior in {folder}: {error}.") from error
+    except (KeyError, OverflowError, TypeError, ValueError) as error:
         problem = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(".")
         raise PriorFileError(
             f"{folder / DESCRIPTION} is damaged ({problem}); restore it from a copy or learn the "
@@ -115,7 +106,7 @@ def _description(prior: Prior) -> dict[str, Any]:
         "space": prior.space.to_json(),
         "direction": prior.direction,
         "trained_on": prior.trained_on,
-        "findings": prior.findings,
+        "findings": None if prior.findings is None else prior.findings.to_json(),
         "history": list(prior.history),
     }
 
@@ -150,10 +141,10 @@ def _read_description(folder: Path) -> dict[str, Any]:
     if not isinstance(description, dict) or description.get("format") != FORMAT:
         raise PriorFileError(f"{path} was not written by metaprior; give a folder that was.")
     version = description.get("format_version")
-    if version != FORMAT_VERSION:
+    if version not in (1, FORMAT_VERSION):
         raise PriorFileError(
-            f"{path} has format version {version!r}, and this metaprior reads version "
-            f"{FORMAT_VERSION}; upgrade metaprior, or save the prior again with this one."
+            f"{path} has format version {version!r}, and this metaprior reads versions up to "
+            f"{FORMAT_VERSION}; upgrade metaprior, or learn the prior again with this one."
         )
     return description
 
@@ -174,7 +165,7 @@ def _read_arrays(folder: Path) -> dict[str, np.ndarray]:
 def _fill(blank, tensors: dict[str, np.ndarray], folder: Path):
     """`blank` with its arrays replaced by the saved ones of the same names, types and shapes.
 
-    Where an array of `blank` has an axis of length 0, any length will do: it counts past runs.
+    An axis of length 0 in `blank` may have any length: it counts past runs.
     """
     leaves = _leaves(blank)
     expected = dict(leaves)
@@ -192,7 +183,7 @@ def _fill(blank, tensors: dict[str, np.ndarray], folder: Path):
 
 
 def _fits(tensor: np.ndarray, blank) -> bool:
-    """Whether a saved array can stand where `blank` has this one."""
+    """Whether a saved array has the type and shape that `blank` wants."""
     return (
         np.dtype(tensor.dtype) == np.dtype(blank.dtype)
         and tensor.ndim == blank.ndim

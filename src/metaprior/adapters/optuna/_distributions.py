@@ -25,9 +25,7 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from metaprior.data import Categorical, Integer, Real
-from metaprior.data._dimensions import Choice, Dimension
-from metaprior.data._points import as_native
+from metaprior.data import Categorical, Choice, Dimension, Integer, Real, as_native
 
 Number: TypeAlias = FloatDistribution | IntDistribution
 

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import optuna
 from optuna.storages import BaseStorage
 
-from metaprior.adapters._study_use import StudyUse as StudyUse
+from metaprior.adapters._host import StudyUse as StudyUse
 from metaprior.adapters.optuna._parameters import completed_points, given_space, shared_space
 from metaprior.adapters.optuna._storage import called, reading
 from metaprior.adapters.optuna._trials import StudyTrials, read_trials
 from metaprior.data import Space, Tasks, direction_sign
-from metaprior.tables._notes import listed
+from metaprior.words import listed
 
 # Studies whose names begin so are bookkeeping of metaprior in the storage, and never history.
 OUR_STUDIES = "metaprior:"

@@ -36,7 +36,7 @@ HEARTBEAT, REASON, RESTORES, PLACE, RECORD = "heartbeat", "reason", "restores", 
 _PIECE = 2000
 
 
-class Entry(NamedTuple):
+class StoredVersion(NamedTuple):
     """A version, and where its prior is."""
 
     version: Version
@@ -55,7 +55,7 @@ class StorageLedger:
         self.study = _study(storage, OUR_STUDIES + name)
 
     @property
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[StoredVersion]:
         """All versions there are, oldest first."""
         return [entry for entry in map(_entry, self._trials(TrialState.COMPLETE)) if entry]
 
@@ -71,7 +71,7 @@ class StorageLedger:
                 number = entry.version.number
         return number
 
-    def entry(self, number: int) -> Entry:
+    def entry(self, number: int) -> StoredVersion:
         """The version of that number."""
         entries = self.entries
         for entry in entries:
@@ -217,7 +217,7 @@ def _study(storage: BaseStorage, name: str) -> Study:
         )
 
 
-def _entry(trial: FrozenTrial) -> Entry | None:
+def _entry(trial: FrozenTrial) -> StoredVersion | None:
     """The version that a complete trial stands for; `None` for a restoration."""
     attributes: dict[str, Any] = trial.user_attrs
     if f"{RECORD}:0" not in attributes:
@@ -225,4 +225,4 @@ def _entry(trial: FrozenTrial) -> Entry | None:
     pieces = []
     while f"{RECORD}:{len(pieces)}" in attributes:
         pieces.append(attributes[f"{RECORD}:{len(pieces)}"])
-    return Entry(Version.from_json(json.loads("".join(pieces))), attributes[PLACE])
+    return StoredVersion(Version.from_json(json.loads("".join(pieces))), attributes[PLACE])

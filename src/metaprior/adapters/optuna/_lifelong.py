@@ -20,7 +20,6 @@ from optuna.trial import FrozenTrial, TrialState
 
 from metaprior.adapters.optuna._background import learn_elsewhere
 from metaprior.adapters.optuna._distributions import merged_dimension
-from metaprior.adapters.optuna._drawn import DrawnByTrial
 from metaprior.adapters.optuna._history import OUR_STUDIES
 from metaprior.adapters.optuna._ledger import StorageLedger
 from metaprior.adapters.optuna._relearning import (
@@ -35,11 +34,12 @@ from metaprior.adapters.optuna._relearning import (
     unlearned,
 )
 from metaprior.adapters.optuna._sampler import MetaPriorSampler
-from metaprior.adapters.optuna._shelf import ArtifactShelf, FolderShelf
 from metaprior.adapters.optuna._storage import reading, reason_of
+from metaprior.adapters.optuna._trial_seeded import TrialSeededSampler
+from metaprior.adapters.optuna._version_store import ArtifactVersionStore, FolderVersionStore
 from metaprior.data import Space
 from metaprior.learning import budget_named
-from metaprior.lifelong import Version, plain_prior
+from metaprior.lifelong import Version, untrained_prior
 
 # The attribute of a study that says which version its workers use; 0 is none.
 VERSION = "metaprior:version"
@@ -271,9 +271,9 @@ class LifelongSampler(BaseSampler):
             seed = self._settings.seed
             if space is not None:
                 direction = study.direction.name.lower()
-                plain = MetaPriorSampler(plain_prior(space, direction), seed=seed)
+                plain = MetaPriorSampler(untrained_prior(space, direction), seed=seed)
             elif plain is None:
-                plain = DrawnByTrial(seed)
+                plain = TrialSeededSampler(seed)
             self._plain[study.study_name] = plain
         return plain
 
@@ -306,9 +306,11 @@ def lifelong_sampler(
     if not expires > 0:
         raise ValueError(f"`expires` is {expires!r}; give a number of seconds above 0.")
     budget_named(budget)
-    shelf = ArtifactShelf(artifact_store) if folder is None else FolderShelf(folder, name)
+    store = (
+        ArtifactVersionStore(artifact_store) if folder is None else FolderVersionStore(folder, name)
+    )
     drawn = int(np.random.SeedSequence(seed).generate_state(1)[0]) if seed is None else seed
-    settings = Settings(storage, name, shelf, space, budget, drawn, float(expires))
+    settings = Settings(storage, name, store, space, budget, drawn, float(expires))
     return LifelongSampler(settings, background=background)
 
 

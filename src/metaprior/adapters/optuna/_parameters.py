@@ -12,10 +12,8 @@ import numpy as np
 
 from metaprior.adapters.optuna._distributions import is_categorical, merged_dimension
 from metaprior.adapters.optuna._trials import StudyTrials, UsableTrial
-from metaprior.data import Categorical, Space
-from metaprior.data._dimensions import Dimension
-from metaprior.data._points import complaint
-from metaprior.tables._notes import listed
+from metaprior.data import Categorical, Dimension, Space, complaint
+from metaprior.words import listed
 
 # The share of the trials that must have a parameter.
 SHARE = 0.8

@@ -8,14 +8,13 @@ from optuna.storages import BaseStorage, JournalStorage, get_storage
 from optuna.storages.journal import JournalFileBackend
 from optuna.study import Study
 
-from metaprior._prior import Prior
 from metaprior.adapters.optuna._history import OUR_STUDIES, History, NothingUsable, read_history
-from metaprior.adapters.optuna._ledger import Entry, StorageLedger
-from metaprior.adapters.optuna._shelf import AbstractShelf
+from metaprior.adapters.optuna._ledger import StorageLedger, StoredVersion
 from metaprior.adapters.optuna._storage import JOURNAL
+from metaprior.adapters.optuna._version_store import AbstractVersionStore
+from metaprior.belief import Prior
 from metaprior.data import Space
-from metaprior.lifelong import Version
-from metaprior.lifelong._versions import FEWEST_RUNS, learn_version
+from metaprior.lifelong import FEWEST_RUNS, Version, learn_version
 
 # Attributes of a study: the sequence it belongs to, when it began, and that it is over.
 MEMBER, BEGUN, FINISHED = "metaprior", "metaprior:begun", "metaprior:finished"
@@ -26,7 +25,7 @@ class Settings(NamedTuple):
 
     storage: str | BaseStorage
     name: str
-    shelf: AbstractShelf
+    store: AbstractVersionStore
     space: Space | None
     budget: str | float
     seed: int
@@ -115,7 +114,7 @@ def relearn(
             budget=settings.budget,
             seed=settings.seed,
         )
-        place = settings.shelf.put(prior, version.number, attempt.trial)
+        place = settings.store.put(prior, version.number, attempt.trial)
         return (version, prior) if attempt.publish(version, place) else None
 
 
@@ -127,14 +126,14 @@ def newest_good(
     older = [n for n, entry in entries.items() if n < number and entry.version.kept]
     for n in [number, *sorted(older, reverse=True)]:
         try:
-            return n, settings.shelf.get(entries[n].place)
-        except Exception as error:  # whatever the shelf's own software raises
+            return n, settings.store.get(entries[n].place)
+        except Exception as error:  # whatever the store's own software raises
             complain(f"Version {n} of the prior {settings.name!r} cannot be loaded ({error})")
     return None
 
 
-def _prior_of(settings: Settings, entry: Entry) -> Prior | None:
+def _prior_of(settings: Settings, entry: StoredVersion) -> Prior | None:
     try:
-        return settings.shelf.get(entry.place)
+        return settings.store.get(entry.place)
     except Exception:  # it is then compared by what is written down about it
         return None

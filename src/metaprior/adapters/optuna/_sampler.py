@@ -2,7 +2,7 @@
 
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +13,11 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from metaprior._prior import Prior
-from metaprior.adapters.optuna._drawn import DrawnByTrial
-from metaprior.adapters.optuna._follower import Follower
-from metaprior.adapters.optuna._shelf import pack, unpack
-from metaprior.adapters.optuna._window import as_asked, shared_range
+from metaprior.adapters.optuna._proposer import StudyProposer
+from metaprior.adapters.optuna._study_window import as_asked, shared_range
+from metaprior.adapters.optuna._trial_seeded import TrialSeededSampler
+from metaprior.adapters.optuna._version_store import pack, unpack
+from metaprior.belief import Prior
 from metaprior.data import Space
 from metaprior.store import load
 
@@ -49,7 +49,7 @@ class MetaPriorSampler(BaseSampler):
         self._prior = prior if isinstance(prior, Prior) else load(prior)
         self._seed = int(np.random.SeedSequence(seed).generate_state(1)[0])
         self._independent = (
-            DrawnByTrial(self._seed) if independent_sampler is None else independent_sampler
+            TrialSeededSampler(self._seed) if independent_sampler is None else independent_sampler
         )
         self._forget()
 
@@ -106,7 +106,7 @@ class MetaPriorSampler(BaseSampler):
         """
         _require_one_objective(study)
         with self._lock:
-            return self._follower(study).asked(study)
+            return self._proposer(study).asked(study)
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -119,11 +119,11 @@ class MetaPriorSampler(BaseSampler):
         if not search_space:
             return {}
         with self._lock:
-            follower = self._follower(study)
-            others = follower.asked(study).keys() - search_space.keys()
-            follower.propose(study, trial, search_space.keys() if others else None)
+            proposer = self._proposer(study)
+            others = proposer.asked(study).keys() - search_space.keys()
+            proposal = proposer.propose(study, trial, search_space.keys() if others else None)
         return {
-            name: self.sample_independent(study, trial, name, distribution)
+            name: self._value(proposal, study, trial, name, distribution)
             for name, distribution in search_space.items()
         }
 
@@ -136,13 +136,11 @@ class MetaPriorSampler(BaseSampler):
     ) -> Any:
         """The parameter's part of the proposal for this trial, if the prior knows it."""
         _require_one_objective(study)
-        shared = shared_range(self._prior.space, param_name, param_distribution)
-        if shared is not None:
+        proposal = {}
+        if shared_range(self._prior.space, param_name, param_distribution) is not None:
             with self._lock:
-                proposal = self._follower(study).propose(study, trial)
-            if param_name in proposal:
-                return as_asked(proposal[param_name], shared, param_distribution)
-        return self._independent.sample_independent(study, trial, param_name, param_distribution)
+                proposal = self._proposer(study).propose(study, trial)
+        return self._value(proposal, study, trial, param_name, param_distribution)
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         self._independent.before_trial(study, trial)
@@ -168,7 +166,7 @@ class MetaPriorSampler(BaseSampler):
         """What goes to another process: the prior as its files. Studies are read again there."""
         with tempfile.TemporaryDirectory() as folder:
             packed = pack(self._prior.save(Path(folder) / "prior"))
-        here = ("_prior", "_lock", "_followers")
+        here = ("_prior", "_lock", "_proposers")
         return {"packed": packed, **{k: v for k, v in vars(self).items() if k not in here}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -177,14 +175,28 @@ class MetaPriorSampler(BaseSampler):
             self._prior = load(unpack(vars(self).pop("packed"), Path(folder) / "prior"))
         self._forget()
 
+    def _value(
+        self,
+        proposal: Mapping[str, Any],
+        study: Study,
+        trial: FrozenTrial,
+        name: str,
+        distribution: BaseDistribution,
+    ) -> Any:
+        """The value that `proposal` has for a parameter; without one, an independent draw."""
+        shared = shared_range(self._prior.space, name, distribution)
+        if shared is None or name not in proposal:
+            return self._independent.sample_independent(study, trial, name, distribution)
+        return as_asked(proposal[name], shared, distribution)
+
     def _forget(self) -> None:
         self._lock = threading.RLock()
-        self._followers: dict[str, Follower] = {}
+        self._proposers: dict[str, StudyProposer] = {}
 
-    def _follower(self, study: Study) -> Follower:
-        if study.study_name not in self._followers:
-            self._followers[study.study_name] = Follower(self._prior, self._seed)
-        return self._followers[study.study_name]
+    def _proposer(self, study: Study) -> StudyProposer:
+        if study.study_name not in self._proposers:
+            self._proposers[study.study_name] = StudyProposer(self._prior, self._seed)
+        return self._proposers[study.study_name]
 
 
 def _require_one_objective(study: Study) -> None:

@@ -1,0 +1,267 @@
+"""Following a study: what its trials have shown, and what a prior would try next."""
+
+import math
+import warnings
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from jaxtyping import Float
+from optuna.distributions import BaseDistribution
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
+
+from metaprior.adapters.optuna._study_window import in_space, is_varied, study_window, whole_window
+from metaprior.belief import Prior
+from metaprior.bo import Optimizer, Window, constrained_improvement
+from metaprior.data import direction_sign
+
+# With so many workers between the start of a trial and its first parameter, more make no odds.
+MOST_STARTING = 64
+# Thinking takes a while, seconds where something is compiled; others do not wait for it. A point
+# that one of them has come to, in units of the cube, is thought over so many times.
+NEAR = 0.01
+MOST_THOUGHTS = 3
+
+# A study may be deleted and made again under its name: the number alone does not name a trial.
+TrialName: TypeAlias = tuple[int, datetime | None]
+
+
+class Observation(NamedTuple):
+    """A complete trial with constraints, or beside such: in the window, larger is better."""
+
+    x: dict[str, Any]
+    y: float
+    constraints: dict[str, float]
+
+
+class StudyProposer:
+    """Follows one study and proposes its next points; not to be used by two threads at once.
+
+    - `prior`: of either direction; values of a study in the other one are negated.
+    - `seed`: workers with the same seed that see the same trials think of the same points, and
+      then take different ones.
+
+    What the trials of the study have asked for is a window on the space of the prior; a trial that
+    is not in it teaches nothing. As long as no trial is complete, the window is all of the space.
+    """
+
+    def __init__(self, prior: Prior, seed: int):
+        self._prior = prior
+        self._seed = seed
+        self._warned: set[str] = set()
+        self._proposals: dict[TrialName, dict[str, Any]] = {}
+        self._start()
+
+    def asked(self, study: Study) -> dict[str, BaseDistribution]:
+        """The newest distribution of every parameter that prior and study share."""
+        self._read(study, study.get_trials(deepcopy=False))
+        if self._window is None:
+            return {}
+        names = [name for name, _ in self._window.ranges]
+        return {name: self._newest[name] for name in names if name in self._newest}
+
+    def propose(
+        self, study: Study, trial: FrozenTrial, free: Collection[str] | None = None
+    ) -> dict[str, Any]:
+        """The point that `trial` should try, as values of the prior's space: the same one whenever
+        it is asked for; empty if the prior is of no use to the study.
+
+        - `free`: the parameters that are for us to choose, if somebody else chooses the others.
+        """
+        known = self._proposals.get(_name(trial))
+        if known is None:
+            known = self._think(study, trial, free)
+            self._proposals[_name(trial)] = known
+        return known
+
+    def _think(
+        self, study: Study, trial: FrozenTrial, free: Collection[str] | None
+    ) -> dict[str, Any]:
+        """The next point, thought over if somebody else has come to it meanwhile."""
+        proposal, trials = {}, study.get_trials(deepcopy=False)
+        for _ in range(MOST_THOUGHTS):
+            proposal = self._next_point(study, trial, trials, free)
+            known = {_name(other): other.params for other in trials}
+            trials = study.get_trials(deepcopy=False)
+            news = [t.params for t in trials if t.params != known.get(_name(t), {})]
+            if not any(self._is_near(proposal, params) for params in news):
+                break
+        return proposal
+
+    def _next_point(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        trials: Sequence[FrozenTrial],
+        free: Collection[str] | None,
+    ) -> dict[str, Any]:
+        self._read(study, trials)
+        if self._window is None:
+            return {}
+        branch = self._optimizer.fork(seed=self._seed_now(), acquisition=self._acquisition())
+        running = self._running(trials, trial)
+        under_way = [self._under_way(other) for other in running]
+        branch.expect([point for point in under_way if point is not None])
+        starting = sum(
+            point is None and not other.params and other.number < trial.number
+            for point, other in zip(under_way, running, strict=True)
+        )
+        fixed = {} if free is None else self._fixed(free)
+        # They are about to take the first points of this list, each its own.
+        points = branch.ask(min(starting, MOST_STARTING) + 1, fixed=fixed)
+        return self._window.decode(points[-1])
+
+    def _fixed(self, free: Collection[str]) -> dict[str, Any]:
+        """What somebody else chooses, as far as we can tell: where the last trial had it."""
+        assert self._window is not None
+        last = max(self._read_trials.values(), key=lambda trial: trial.number, default=None)
+        params = in_space(last.params) if last is not None else {}
+        fixed = {}
+        for i, (name, r) in enumerate(self._window.ranges):
+            at = r.coordinate(params[name]) if name in params and name not in free else None
+            if at is not None:
+                fixed[f"x{i}"] = at
+        return fixed
+
+    def _is_near(self, proposal: dict[str, Any], params: dict[str, Any]) -> bool:
+        """Whether the parameters that a trial has so far are almost those of the proposal."""
+        if self._window is None or self._in_window(params) is None:
+            return False
+        points = [self._window.encode(in_space(p)) for p in (proposal, {**proposal, **params})]
+        here, there = self._optimizer.space.encode([point for point in points if point])
+        return bool(np.abs(here - there).max() < NEAR)
+
+    def _start(self) -> None:
+        """Forget everything about the trials."""
+        self._read_trials: dict[TrialName, FrozenTrial] = {}
+        self._distributions: dict[str, dict[BaseDistribution, None]] = {}
+        self._newest: dict[str, BaseDistribution] = {}
+        self._look_through(whole_window(self._prior.space))
+
+    def _look_through(self, window: Window | None) -> None:
+        self._window = window
+        self._observations: list[Observation] = []
+        if window is not None:
+            self._optimizer = Optimizer(window.through(self._prior))
+
+    def _read(self, study: Study, trials: Sequence[FrozenTrial]) -> None:
+        """Learn what finished trials have shown since the last time."""
+        finished = {_name(trial): trial for trial in trials if trial.state.is_finished()}
+        if not self._read_trials.keys() <= finished.keys():
+            self._start()  # another study, or the trials of another bracket
+        new = [trial for name, trial in finished.items() if name not in self._read_trials]
+        self._read_trials = finished
+        for trial in new:
+            self._note_distributions(trial)
+        if self._distributions:
+            window = study_window(self._prior.space, self._distributions)
+            if window != self._window:
+                self._look_through(window)
+                new = list(finished.values())
+            self._warn_of_what_is_lost(study, window)
+        for trial in new:
+            self._tell(study, trial)
+
+    def _note_distributions(self, trial: FrozenTrial) -> None:
+        # A trial that failed may have asked for a part of what it would have needed.
+        if trial.state == TrialState.FAIL:
+            return
+        for name, distribution in trial.distributions.items():
+            self._distributions.setdefault(name, {})[distribution] = None
+            self._newest[name] = distribution
+
+    def _tell(self, study: Study, trial: FrozenTrial) -> None:
+        # Pruned trials were stopped early: their last value is not one of the objective.
+        if self._window is None or trial.state == TrialState.PRUNED:
+            return
+        if trial.state == TrialState.FAIL:
+            # It may have asked for some of its parameters only: the others it would have got.
+            params = {**self._proposals.get(_name(trial), {}), **trial.params}
+            point = self._in_window(params)
+            if point is not None and all(name in params for name, _ in self._window.ranges):
+                self._optimizer.tell(point, None)
+            return
+        point, value = self._in_window(trial.params), trial.value
+        if point is None or value is None:
+            return
+        if not math.isfinite(value):
+            self._optimizer.tell(point, None)
+            return
+        own = self._prior.direction == study.direction.name.lower()
+        value = value if own else -value
+        self._optimizer.tell(point, value)
+        better = direction_sign(self._prior.direction) * value
+        self._observations.append(Observation(point, better, trial.constraints))
+
+    def _in_window(self, params: dict[str, Any]) -> dict[str, Any] | None:
+        """The point of the window that a trial tried; `None` if it lies outside."""
+        assert self._window is not None
+        if not any(name in params for name, _ in self._window.ranges):
+            return None
+        return self._window.encode(in_space(params))
+
+    def _under_way(self, other: FrozenTrial) -> dict[str, Any] | None:
+        """Where a running trial is, or will be as far as this process knows."""
+        return self._in_window({**self._proposals.get(_name(other), {}), **other.params})
+
+    def _running(self, trials: Sequence[FrozenTrial], trial: FrozenTrial) -> list[FrozenTrial]:
+        """Running trials other than `trial`; what was proposed to finished ones is forgotten."""
+        # A trial that is not among `trials` may be running, too: in another bracket of Hyperband.
+        for name in self._read_trials:
+            self._proposals.pop(name, None)
+        return [t for t in trials if t.state == TrialState.RUNNING and t.number != trial.number]
+
+    def _acquisition(self):
+        """Improvement where it is allowed if trials report constraints, else the usual one."""
+        names = sorted({name for seen in self._observations for name in seen.constraints})
+        if not names:
+            return None
+        x = self._optimizer.space.encode([seen.x for seen in self._observations])
+        y = np.array([seen.y for seen in self._observations])
+        return constrained_improvement(x, y, self._constraints(names))
+
+    def _constraints(self, names: list[str]) -> Float[np.ndarray, "m k"]:
+        rows = [
+            [seen.constraints.get(name, math.nan) for name in names] for seen in self._observations
+        ]
+        return np.array(rows, float)
+
+    def _seed_now(self) -> int:
+        """Another one after every finished trial, the same for all who have seen as many."""
+        return int(
+            np.random.SeedSequence([self._seed, len(self._read_trials)]).generate_state(1)[0]
+        )
+
+    def _warn_of_what_is_lost(self, study: Study, window: Window | None) -> None:
+        used = {name for name, _ in window.ranges} if window is not None else set()
+        # A parameter that the study never varies is no loss.
+        varied = {name for name, found in self._distributions.items() if is_varied(found)}
+        space = self._prior.space
+        if not used:
+            self._warn(
+                "",
+                f"Nothing of the prior can be used for study {study.study_name!r}: its parameters "
+                f"are {list(self._distributions)}, those of the prior are {space}; they are "
+                "sampled independently until it gets a prior that was learned for them.",
+            )
+            return
+        for name, dimension in zip(space.names, space.dimensions, strict=True):
+            if name in varied and name not in used:
+                self._warn(
+                    name,
+                    f"The prior cannot be used for the parameter {name!r} of study "
+                    f"{study.study_name!r}: it knows {dimension}, and the study asks for "
+                    f"{self._newest[name]}; the parameter is sampled independently.",
+                )
+
+    def _warn(self, about: str, sentence: str) -> None:
+        """Warn of each thing once in the life of this proposer."""
+        if about not in self._warned:
+            self._warned.add(about)
+            warnings.warn(sentence, UserWarning, stacklevel=2)
+
+
+def _name(trial: FrozenTrial) -> TrialName:
+    return trial.number, trial.datetime_start

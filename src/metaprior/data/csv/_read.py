@@ -1,0 +1,196 @@
+"""`read_runs`: from CSV files to tasks, with a sentence for whatever is wrong or odd."""
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from metaprior.data import Points, Space, Tasks, direction_sign
+from metaprior.data.csv._cells import (
+    TextRun,
+    column_of,
+    complaint,
+    has_value,
+    number,
+    values_of,
+)
+from metaprior.data.csv._infer import infer_dimension
+from metaprior.data.csv._notes import (
+    listed,
+    note_on_direction,
+    notes_on_counters,
+    notes_on_values,
+)
+from metaprior.data.csv._paths import csv_files
+from metaprior.data.csv._roles import Roles, roles_of
+from metaprior.data.csv._sheet import Sheet, read_sheet
+from metaprior.words import shortened
+
+
+class RunsRead(NamedTuple):
+    """Past runs, and what was found while reading them.
+
+    - `tasks`: for `metaprior.learn`; task `i` is called `names_of_runs[i]`.
+    - `space`: the one that was given, or the one that was inferred.
+    - `notes`: plain sentences on what was left out and what looks odd.
+    - `value`: the column that holds the value.
+    - `num_files`: how many files were read.
+    """
+
+    tasks: Tasks
+    space: Space
+    names_of_runs: list[str]
+    notes: list[str]
+    value: str
+    num_files: int
+
+
+def read_runs(
+    paths: str | Path | Iterable[str | Path],
+    *,
+    space: Space | None = None,
+    value: str | None = None,
+    task: str | None = None,
+    direction: str = "maximize",
+    ignore: Collection[str] = (),
+) -> RunsRead:
+    """Past runs from CSV files.
+
+    A file is one run, called like the file; or several, if a column names the run of each row. The
+    rows of a run are its points, in order; a row without a value, or with the word "failed" for
+    one, is a failed evaluation and is left out.
+
+    - `paths`: files, folders (all `*.csv` in them) and patterns, in any mixture.
+    - `space`: the dimensions, one column each; inferred from the columns if it is not given.
+    - `value`: the column to be optimised; else the one called y, value, objective, score or loss,
+      else the last column of numbers.
+    - `task`: the column that names the run; else the one called task, run or study, if any.
+    - `direction`: whether `"maximize"` or `"minimize"` is what the values are for.
+    - `ignore`: columns to leave out.
+    """
+    direction_sign(direction)
+    sheets = [read_sheet(path) for path in csv_files(paths)]
+    roles = roles_of(sheets, space=space, value=value, task=task, ignore=tuple(ignore))
+    notes = [note for sheet in sheets for note in sheet.notes]
+    if roles.guessed:
+        notes.append(f"The value is taken from {roles.value!r}, the last column of numbers.")
+    notes += note_on_direction(roles.value, direction)
+    runs, failures = _without_failures(_text_runs(sheets, roles))
+    notes += failures
+    if len(runs) < 2:
+        raise ValueError(
+            f"Learning a prior needs at least 2 runs with values, received {len(runs)} in "
+            f"{len(sheets)} file(s); give one file for each run, or name the run of each row in a "
+            "column called 'task'."
+        )
+    values = _values(runs, roles.value)
+    if space is None:
+        space, left_out = _inferred(runs, roles.dimensions)
+        notes += [*left_out, *notes_on_counters(runs, space)]
+    points = _points(runs, space)
+    notes += notes_on_values(runs, values)
+    tasks = Tasks.from_runs(zip(points, values, strict=True), space=space, direction=direction)
+    return RunsRead(tasks, space, [run.name for run in runs], notes, roles.value, len(sheets))
+
+
+def _text_runs(sheets: list[Sheet], roles: Roles) -> list[TextRun]:
+    """The runs of all sheets; runs of the same name in two files are two runs."""
+    runs = []
+    for sheet, task in zip(sheets, roles.tasks, strict=True):
+        columns = {name: sheet.columns[name] for name in roles.dimensions}
+        whole = TextRun(
+            sheet.path.stem, sheet.path, sheet.rows, columns, sheet.columns[roles.value]
+        )
+        if task is None:
+            runs.append(whole)
+            continue
+        indices: dict[str, list[int]] = {}
+        for index, name in enumerate(sheet.columns[task]):
+            if not name:
+                raise ValueError(
+                    f"{sheet.path}, row {sheet.rows[index]}, column {task!r}: the cell is empty; "
+                    "name the run that the row belongs to."
+                )
+            indices.setdefault(name, []).append(index)
+        runs += [whole.subset(rows)._replace(name=name) for name, rows in indices.items()]
+    count = Counter(run.name for run in runs)
+    return [
+        run._replace(name=f"{run.path}:{run.name}") if count[run.name] > 1 else run for run in runs
+    ]
+
+
+def _without_failures(runs: list[TextRun]) -> tuple[list[TextRun], list[str]]:
+    """The runs without rows that have no value, and a sentence on what was left out."""
+    kept, failed = [], []
+    empty = []
+    for run in runs:
+        indices = [index for index, cell in enumerate(run.values) if has_value(cell)]
+        failed += [
+            f"{run.path}, row {r}"
+            for r, cell in zip(run.rows, run.values, strict=True)
+            if not has_value(cell)
+        ]
+        if indices:
+            kept.append(run.subset(indices))
+        else:
+            empty.append(run.name)
+    notes = []
+    if failed:
+        several = f"{len(failed)} rows have" if len(failed) > 1 else "One row has"
+        notes.append(f"{several} no value ({listed(failed)}): left out, as failed evaluations.")
+    if empty:
+        several = f"{len(empty)} runs have" if len(empty) > 1 else "One run has"
+        notes.append(f"{several} no value at all ({listed(empty)}): left out.")
+    return kept, notes
+
+
+def _values(runs: list[TextRun], name: str) -> list[Float[np.ndarray, " _"]]:
+    complain = complaint(runs, name)
+    cells = [cell for run in runs for cell in run.values]
+    numbers = []
+    for index, cell in enumerate(cells):
+        received = number(cell)
+        if received is None or not math.isfinite(received):
+            raise complain(
+                index,
+                f"received {shortened(cell)}, which is not a finite number; repair it, or leave "
+                "the cell empty if the evaluation failed",
+            )
+        numbers.append(received)
+    ends = np.cumsum([len(run.values) for run in runs])
+    return np.split(np.array(numbers, float), ends[:-1])
+
+
+def _inferred(runs: list[TextRun], names: list[str]) -> tuple[Space, list[str]]:
+    """The space that the columns look like, and a sentence on columns that never change."""
+    found = {name: infer_dimension(column_of(runs, name), complaint(runs, name)) for name in names}
+    dimensions = {name: dimension for name, dimension in found.items() if dimension is not None}
+    constant = [name for name in names if name not in dimensions]
+    if not dimensions:
+        raise ValueError(
+            f"No column of the {len(runs)} runs changes besides the value ({listed(constant)} stay "
+            "the same), so that there is nothing to choose; give runs over several points."
+        )
+    notes = [
+        f"The column {name!r} is always {shortened(runs[0].columns[name][0])}: left out of the "
+        "space."
+        for name in constant
+    ]
+    return Space(**dimensions), notes
+
+
+def _points(runs: list[TextRun], space: Space) -> list[Points]:
+    """The points of each run, every cell checked to belong to its dimension."""
+    columns = [
+        values_of(dimension, column_of(runs, name), complaint(runs, name))
+        for name, dimension in zip(space.names, space.dimensions, strict=True)
+    ]
+    # Numbers alone stay an array, which is encoded column by column instead of cell by cell.
+    mixed = space.is_categorical.any()
+    rows = list(zip(*columns, strict=True)) if mixed else np.stack(columns, axis=1)
+    ends = np.cumsum([len(run.rows) for run in runs])
+    return [rows[end - len(run.rows) : end] for run, end in zip(runs, ends, strict=True)]

@@ -1,0 +1,260 @@
+"""A run as a CSV file that a person keeps open: points, and a value cell that is filled later.
+
+The file is what counts. It may have been written by a spreadsheet, with its own separator, decimal
+commas and line ends, and it keeps them; rows that are not changed stay as they are, byte by byte.
+
+| value cell | the row is |
+|---|---|
+| a number | observed |
+| empty | pending: suggested, and not yet told |
+| `failed` | failed |
+
+Rows are counted as a spreadsheet does: the header is row 1.
+"""
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from metaprior.data import Integer, Space
+from metaprior.data.csv._cells import FAILED, TextRun, complaint, has_value, number, values_of
+from metaprior.data.csv._roles import VALUE_NAMES
+from metaprior.data.csv._sheet import (
+    bytes_of,
+    check_header,
+    decoded,
+    delimiter_of,
+    has_decimal_commas,
+    records_of,
+    with_point,
+)
+from metaprior.files import replace_file
+from metaprior.words import shortened
+
+Point = dict[str, Any]
+VALUE = "value"
+_BYTE_ORDER_MARK = "\ufeff".encode()
+
+
+class Row(NamedTuple):
+    """One row: where it stands, its point, and what is known of its value (NaN for a failure)."""
+
+    number: int
+    point: Point
+    value: float | None
+
+    @property
+    def is_pending(self) -> bool:
+        return self.value is None
+
+    @property
+    def is_failed(self) -> bool:
+        return self.value is not None and math.isnan(self.value)
+
+    @property
+    def is_observed(self) -> bool:
+        return not self.is_pending and not self.is_failed
+
+
+class Dialect(NamedTuple):
+    """How the file writes things."""
+
+    delimiter: str = ","
+    decimal_comma: bool = False
+    line_end: str = "\n"
+    byte_order_mark: bool = False
+
+
+@dataclass(frozen=True)
+class RunFile:
+    """The file at `path`, read.
+
+    - `header`: names of its columns, in its order; `value` is that of the value.
+    - `records`: row and cells of each row; `rows`: what they mean, in the same order.
+    - `data`: the bytes that were read; empty if there is no file yet.
+    """
+
+    path: Path
+    space: Space
+    header: list[str]
+    value: str
+    rows: list[Row]
+    dialect: Dialect
+    records: dict[int, list[str]]
+    data: bytes
+
+    @property
+    def observed(self) -> list[Row]:
+        return [row for row in self.rows if row.is_observed]
+
+    @property
+    def pending(self) -> list[Row]:
+        return [row for row in self.rows if row.is_pending]
+
+    @property
+    def failed(self) -> list[Row]:
+        return [row for row in self.rows if row.is_failed]
+
+    def parsed(self, text: str) -> float | None:
+        """The number that `text` stands for in a cell of this file; `None` if it is none."""
+        text = text.strip()
+        found = number(with_point(text) if self.dialect.decimal_comma else text)
+        return None if found is None else float(found)
+
+    def append(self, points: Sequence[Point]) -> "RunFile":
+        """Write `points` below the others, their value cells empty; the file as it is then."""
+        text = self._text()
+        if text and not text.endswith(("\n", "\r")):
+            text += self.dialect.line_end
+        if not self.data.strip():
+            text = self._line(self.header)
+        for point in points:
+            text += self._line([self._cell(point.get(name)) for name in self.header])
+        return self._written(text, len(self.rows) + len(points))
+
+    def fill(self, row: int, value: float | None) -> "RunFile":
+        """Write `value` into the row, or that it failed; the file as it is then."""
+        cells = list(self.records[row])
+        cells[self.header.index(self.value)] = FAILED if value is None else self._cell(value)
+        lines = list(io.StringIO(self._text(), newline=""))
+        start, stop = _lines_of(lines, self.dialect.delimiter, row)
+        last = "".join(lines[start:stop])
+        end = last[len(last.rstrip("\r\n")) :]
+        lines[start:stop] = [self._line(cells, end)]
+        return self._written("".join(lines), len(self.rows))
+
+    def _written(self, text: str, num_rows: int) -> "RunFile":
+        data = _BYTE_ORDER_MARK * self.dialect.byte_order_mark + text.encode()
+        after = parse_run(self.path, data, self.space)
+        if len(after.rows) != num_rows:
+            raise ValueError(
+                f"{self.path} cannot hold the point: its cells would not be read back as they "
+                "were written; rename the choices that hold quotes, blanks or line ends."
+            )
+        # Spreadsheets know nothing of our lock.
+        if self.path.exists() and bytes_of(self.path) != self.data:
+            raise ValueError(
+                f"{self.path} was changed by another program in the meantime; nothing was "
+                "written: try again."
+            )
+        replace_file(self.path, data)
+        return after
+
+    def _text(self) -> str:
+        return decoded(self.path, self.data)
+
+    def _line(self, cells: list[str], end: str | None = None) -> str:
+        text = io.StringIO(newline="")
+        csv.writer(text, delimiter=self.dialect.delimiter, lineterminator="").writerow(cells)
+        return text.getvalue() + (self.dialect.line_end if end is None else end)
+
+    def _cell(self, value: Any) -> str:
+        if isinstance(value, bool):
+            return str(value).lower()
+        if isinstance(value, float):
+            text = repr(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+            return text.replace(".", ",") if self.dialect.decimal_comma else text
+        return "" if value is None else str(value)
+
+
+def read_run(path: str | Path, space: Space) -> RunFile:
+    """The run in the file at `path`; a run without points if there is no file, or an empty one."""
+    path = Path(path)
+    return parse_run(path, bytes_of(path) if path.exists() else b"", space)
+
+
+def parse_run(path: Path, data: bytes, space: Space) -> RunFile:
+    """The run that `data`, read from `path`, describes."""
+    text = decoded(path, data)
+    if not text.strip():
+        value = next(
+            name for name in (VALUE, *VALUE_NAMES, "value of the run") if name not in space.names
+        )
+        return RunFile(path, space, [*space.names, value], value, [], Dialect(), {}, data)
+    delimiter = delimiter_of(text)
+    records = [(row, cells) for row, cells in records_of(text, delimiter, path) if any(cells)]
+    (header_row, header), *records = records
+    while header and not header[-1]:
+        header = header[:-1]  # separators at the end of every line
+    check_header(path, header_row, header)
+    value = _value_column(path, header, space)
+    for row, cells in records:
+        if len(cells) < len(header) or any(cells[len(header) :]):
+            raise ValueError(
+                f"{path}, row {row}: the row has {len(cells)} cells and the header {len(header)}; "
+                f"repair the row, and put quotes around cells with {delimiter!r}."
+            )
+    columns = [[cells[i] for _, cells in records] for i in range(len(header))]
+    decimal_comma = delimiter != "," and has_decimal_commas(columns)
+    if decimal_comma:
+        columns = [[with_point(cell) for cell in column] for column in columns]
+    rows = _rows(path, space, dict(zip(header, columns, strict=True)), value, records)
+    dialect = Dialect(
+        delimiter,
+        decimal_comma,
+        "\r\n" if "\r\n" in text else "\n",
+        data.startswith(_BYTE_ORDER_MARK),
+    )
+    return RunFile(path, space, header, value, rows, dialect, dict(records), data)
+
+
+def _value_column(path: Path, header: list[str], space: Space) -> str:
+    missing = [name for name in space.names if name not in header]
+    if missing:
+        raise ValueError(
+            f"{path} has no column {missing[0]!r}, which is a dimension of the prior's space; use "
+            "a prior that was learned for this run, or add the column."
+        )
+    others = [name for name in header if name not in space.names]
+    values = [name for name in others if name.lower() in VALUE_NAMES]
+    foreign = [name for name in others if name not in values[:1]]
+    if foreign:
+        raise ValueError(
+            f"{path} has the column {foreign[0]!r}, which is neither a dimension of the prior's "
+            f"space nor the value; remove it, or call it {VALUE!r} if it is the value."
+        )
+    if not values:
+        raise ValueError(f"{path} has no column for the value; add one called {VALUE!r}.")
+    return values[0]
+
+
+def _rows(
+    path: Path, space: Space, columns: dict[str, list[str]], value: str, records
+) -> list[Row]:
+    numbers = [row for row, _ in records]
+    if not numbers:
+        return []
+    run = TextRun(path.stem, path, numbers, columns, columns[value])
+    points = [
+        values_of(dimension, columns[name], complaint([run], name))
+        for name, dimension in zip(space.names, space.dimensions, strict=True)
+    ]
+    complain = complaint([run], value)
+    told = []
+    for index, cell in enumerate(run.values):
+        found = number(cell) if has_value(cell) else math.nan if cell else None
+        if has_value(cell) and (found is None or not math.isfinite(found)):
+            raise complain(
+                index,
+                f"received {shortened(cell)}, which is not a finite number; repair it, write "
+                f"{FAILED!r} if the evaluation failed, or empty the cell if it is still to come",
+            )
+        told.append(None if found is None else float(found))
+    for i, dimension in enumerate(space.dimensions):
+        if isinstance(dimension, Integer):
+            points[i] = [int(each) for each in points[i]]
+    dicts = space.as_dicts(list(zip(*points, strict=True)))
+    return [Row(*each) for each in zip(numbers, dicts, told, strict=True)]
+
+
+def _lines_of(lines: list[str], delimiter: str, row: int) -> tuple[int, int]:
+    """Which lines of the text are the record `row`: a cell in quotes may go over several."""
+    reader = csv.reader(iter(lines), delimiter=delimiter, skipinitialspace=True, strict=True)
+    ends = [0]
+    for _ in reader:
+        ends.append(reader.line_num)
+    return ends[row - 1], ends[row]

@@ -1,0 +1,91 @@
+"""Studies of three sizes: a look that takes minutes, a middling one, and the paper's own.
+
+Each entry says what a study of that kind needs to know; flags and files may say otherwise.
+"""
+
+from typing import Any
+
+ENVIRONMENTS = ("branin", "camelback", "hartmann6", "glmnet", "rpart", "xgboost")
+LEARNERS = ("FPacohMap", "PacohMap", "ABLR", "LearnedGP", "NeuralProcess", "RankWeightedGP")
+MODELS = (*LEARNERS, "FixedGP")
+POLICIES = (*MODELS, "RandomSearch")
+
+# Every field that a kind of study has, with the paper's numbers (section 5 and appendix B).
+FULL: dict[str, dict[str, Any]] = {
+    "supervised": {"environments": ENVIRONMENTS, "methods": MODELS, "seeds": 25},
+    "offline": {
+        "environments": ENVIRONMENTS,
+        "methods": POLICIES,
+        "seeds": 25,
+        "tasks": 10,
+        "steps": 100,
+        "acquisition": "ucb",
+    },
+    "lifelong": {
+        "environments": ENVIRONMENTS,
+        "methods": POLICIES,
+        "seeds": 5,
+        "sequences": 5,
+        "runs": 10,
+        "steps": 20,
+        "acquisition": "ucb",
+    },
+    "search": {
+        "environments": ENVIRONMENTS,
+        "methods": MODELS,
+        "seeds": 1,
+        "tasks": 3,
+        "steps": 100,
+        "acquisition": "ucb",
+        "draws": 128,
+        "shapes": 8,
+    },
+    "calibration": {
+        "environments": ("mixture1d", *ENVIRONMENTS),
+        "methods": MODELS,
+        "seeds": 25,
+        "tasks": 10,
+        "contexts": (1, 8),
+        "points": 200,
+    },
+}
+
+# The paper's protocols with fewer repetitions.
+_FEWER: dict[str, dict[str, Any]] = {
+    "supervised": {"seeds": 5},
+    "offline": {"seeds": 3, "steps": 50},
+    "lifelong": {"seeds": 1, "sequences": 3},
+    "search": {"draws": 32, "steps": 50},
+    "calibration": {"seeds": 3},
+}
+
+_LITTLE = {"environments": ("mixture1d", "glmnet"), "seeds": 2, "num_steps": 300}
+_SHORT = {"past_tasks": 6, "past_steps": 8}
+_MODELS, _POLICIES = ("FPacohMap", "PacohMap", "FixedGP"), ("FPacohMap", "FixedGP")
+_TINY: dict[str, dict[str, Any]] = {
+    "supervised": {"methods": _MODELS, **_SHORT},
+    "offline": {"methods": (*_POLICIES, "RandomSearch"), "tasks": 3, "steps": 8, **_SHORT},
+    "lifelong": {"methods": _POLICIES, "sequences": 1, "runs": 4, "steps": 6},
+    "search": {
+        **{"methods": _POLICIES, "seeds": 1, "tasks": 3, "steps": 8},
+        **{"draws": 4, "shapes": 1, **_SHORT},
+    },
+    "calibration": {"methods": _MODELS, "tasks": 3, "points": 50, **_SHORT},
+}
+
+KINDS = tuple(FULL)
+STANDARD = {kind: FULL[kind] | _FEWER[kind] for kind in KINDS}
+SMOKE = {kind: FULL[kind] | _LITTLE | _TINY[kind] for kind in KINDS}
+PRESETS = {"standard": STANDARD, "smoke": SMOKE, "full": FULL}
+
+# What a study may be told beyond that: training steps, the sizes of histories, and how its work is
+# cut: how many seeds make a job, and how many of these an accelerator works on at once. A lifelong
+# study begins without histories, and the jobs of a search are the shapes it draws.
+_PAST, _CUT = ("past_tasks", "past_steps"), ("block", "chunk")
+OPTIONAL: dict[str, tuple[str, ...]] = {
+    "supervised": ("num_steps", *_PAST, *_CUT),
+    "offline": ("num_steps", *_PAST, *_CUT),
+    "lifelong": ("num_steps", *_CUT),
+    "search": ("num_steps", *_PAST, "chunk"),
+    "calibration": ("num_steps", *_PAST, *_CUT),
+}

@@ -1,0 +1,157 @@
+"""`learn`: from past runs to a prior, in one call."""
+
+from collections.abc import Sequence
+from typing import Any, overload
+
+import jax
+import numpy as np
+
+from metaprior.belief import Prior
+from metaprior.data import Tasks
+from metaprior.gp import float64
+from metaprior.learning._budget import Budget, budget_named
+from metaprior.learning._candidates import default_lanes, lanes_of, require_candidates
+from metaprior.learning._measure import findings_of
+from metaprior.learning._progress import LearnProgress, OnLearnProgress, Watch, listening
+from metaprior.learning._select import Selection, select
+from metaprior.meta import Progress, entry
+from metaprior.methods import (
+    AbstractGradientMethod,
+    AbstractMethod,
+    AbstractSurrogate,
+    Ensemble,
+    EnsembleSurrogate,
+    Guarded,
+)
+
+
+@overload
+def learn(
+    tasks: Tasks,
+    *,
+    candidates: Sequence[AbstractGradientMethod] | None = None,
+    budget: str | float = "normal",
+    seed: int = 0,
+    on_progress: OnLearnProgress | None = None,
+) -> Prior: ...
+@overload
+def learn(
+    tasks: Tasks,
+    *,
+    method: AbstractMethod | None,
+    seed: int = 0,
+    on_progress: OnLearnProgress | None = None,
+) -> Prior: ...
+@float64
+def learn(
+    tasks: Tasks,
+    *,
+    method: AbstractMethod | None = None,
+    candidates: Sequence[AbstractGradientMethod] | None = None,
+    budget: str | float = "normal",
+    seed: int = 0,
+    on_progress: OnLearnProgress | None = None,
+) -> Prior:
+    """A prior over functions, learned from past runs.
+
+    By default, configurations race on held-out runs, the best is trained on all runs, and a guard
+    checks whether a new task is like the past ones; `prior.findings` has what was measured. Ctrl-C
+    ends the race with the best prior so far.
+
+    - `tasks`: at least two runs over one space: `Tasks.from_runs(...)`.
+    - `method`: learn by exactly this method instead; nothing is chosen, held out or guarded.
+    - `candidates`: the configurations that race, of any gradient-trained methods; by default
+      variants of `FPacohMap`. How long to train is part of the choice, so their `num_steps` is
+      ignored. Configurations of one class and of equal sizes train together; every other class or
+      size takes about as long again.
+    - `budget`: how much to try: `"fast"`, `"normal"`, `"thorough"`, or a number of seconds.
+    - `seed`: the same seed on the same machine gives the same prior, bit for bit, unless the budget
+      is in seconds.
+    - `on_progress`: called now and then with a `metaprior.LearnProgress`.
+
+    `prior.history` has the terms of the objective in the training that made the prior, one value
+    per step; for an ensemble, one row per member.
+    """
+    if not isinstance(tasks, Tasks):
+        raise TypeError(
+            f"`tasks` is a {type(tasks).__name__}; make one with "
+            "`Tasks.from_runs(runs, space=...)`."
+        )
+    tasks.require_several()
+    if method is not None and candidates is not None:
+        raise ValueError(
+            "Both `method` and `candidates` are given; give `method` to learn by exactly that one, "
+            "or `candidates` to choose among several."
+        )
+    if method is not None:
+        return _learn_by(method, tasks, seed, on_progress)
+    if candidates is not None:
+        require_candidates(candidates)
+    return _learn_by_choice(tasks, candidates, budget_named(budget), seed, on_progress)
+
+
+def _learn_by(
+    method: AbstractMethod, tasks: Tasks, seed: int, on_progress: OnLearnProgress | None
+) -> Prior:
+    reports: list[Progress] = []
+
+    def report(fraction: float) -> None:
+        if on_progress is not None:
+            on_progress(LearnProgress("training", fraction, method.summary(), None))
+
+    def record(progress: Progress) -> None:
+        reports.append(progress)
+        report(progress.step / progress.num_steps)
+
+    report(0.0)
+    surrogate = method.meta_train(tasks, key=jax.random.key(seed), on_progress=record)
+    names = reports[0].terms if reports else {}
+    history = {name: np.concatenate([r.terms[name] for r in reports], axis=-1) for name in names}
+    return Prior(tasks.space, tasks.direction, method, surrogate, history, _trained_on(tasks, seed))
+
+
+def _learn_by_choice(
+    tasks: Tasks,
+    candidates: Sequence[AbstractGradientMethod] | None,
+    budget: Budget,
+    seed: int,
+    on_progress: OnLearnProgress | None,
+) -> Prior:
+    lanes = (
+        default_lanes(budget, tasks.num_tasks, seed=seed)
+        if candidates is None
+        else lanes_of(candidates)
+    )
+    watch = Watch(budget.seconds)
+    with listening(watch):
+        selection = select(tasks, lanes, budget, seed=seed, watch=watch, on_progress=on_progress)
+        findings = findings_of(tasks, selection, budget, watch)
+    method, surrogate, history = _guarded(tasks, selection)
+    return Prior(
+        tasks.space, tasks.direction, method, surrogate, history, _trained_on(tasks, seed), findings
+    )
+
+
+def _guarded(
+    tasks: Tasks, selection: Selection
+) -> tuple[Guarded, AbstractSurrogate, dict[str, np.ndarray]]:
+    """The chosen members behind a guard, the method that rebuilds them from their arrays, and the
+    history of their training."""
+    if selection.members == 1:
+        base, learned = selection.method, entry(selection.learned, 0)
+        history = {name: terms[0] for name, terms in selection.history.items()}
+    else:
+        base = Ensemble(selection.method, selection.members)
+        learned, history = EnsembleSurrogate(selection.learned), selection.history
+    method = Guarded(base)
+    return method, method.guard(learned, tasks), history
+
+
+def _trained_on(tasks: Tasks, seed: int) -> dict[str, Any]:
+    return {
+        "tasks": tasks.num_tasks,
+        "observations": int(tasks.lengths.sum()),
+        "shortest run": int(tasks.lengths.min()),
+        "longest run": int(tasks.lengths.max()),
+        "seed": int(seed),
+    }

@@ -1,0 +1,34 @@
+"""Descriptions written by earlier versions of metaprior, brought up to date."""
+
+from typing import Any
+
+from metaprior.methods import settings_of_format_1
+
+FINDINGS = {"vanilla": "fitted", "vanilla_log_likelihood": "fitted_log_likelihood"}
+
+
+def from_format_1(description: dict[str, Any]) -> dict[str, Any]:
+    """A description of format 1 as format 2 writes it.
+
+    Format 2 calls the GP with set hyper-parameters `FixedGP`, and the one that the findings compare
+    with `fitted`; a prior without findings has `null`.
+    """
+    findings = description.get("findings") or None
+    if isinstance(findings, dict):
+        # The points of an example have the user's own names.
+        findings = {
+            name: part if name == "examples" else _renamed_keys(part)
+            for name, part in findings.items()
+        }
+    method = description.get("method")
+    if isinstance(method, dict):
+        method = settings_of_format_1(method)
+    return description | {"format_version": 2, "method": method, "findings": findings}
+
+
+def _renamed_keys(part: Any) -> Any:
+    if isinstance(part, list):
+        return [_renamed_keys(each) for each in part]
+    if isinstance(part, dict):
+        return {FINDINGS.get(key, key): _renamed_keys(value) for key, value in part.items()}
+    return part

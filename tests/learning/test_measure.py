@@ -1,0 +1,256 @@
+"""What is measured of a chosen prior, and that the verdict follows from the numbers."""
+
+import json
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.stats
+
+from metaprior.data import Categorical, Integer, Real, Space, Tasks
+from metaprior.learning import (
+    INTERRUPTED,
+    Budget,
+    Findings,
+    HeldOutScores,
+    PredictionScores,
+    Replay,
+    Selection,
+    Watch,
+    _measure,
+    _replay,
+    findings_of,
+)
+from metaprior.learning._exam import exam_of, examine, folds_of
+from metaprior.learning._measure import _examples, _notes, _past_tasks, _scores, _verdict
+from metaprior.methods import FPacohMap
+from tests.learning.answers import LastSeen, QuickPlainGP, answers_of, tasks_of
+
+BUDGET = Budget("made up", 2, (5,), (), 2, 1)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_fitted_gp():
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (_measure, _replay):
+            patch.setattr(module, "FittedGP", QuickPlainGP)
+        yield
+
+
+def verdict(
+    error: float = 0.05,
+    learned: float = 1.0,
+    fitted: float | None = 0.0,
+    saved: float | None = 3.0,
+    interval: tuple[float, float] | None = None,
+) -> str:
+    """The verdict on these scores."""
+    held_out = HeldOutScores(
+        learned=PredictionScores(calibration_error=error, log_likelihood=learned),
+        fitted=PredictionScores(log_likelihood=fitted),
+    )
+    replayed = Replay(saved_evaluations=saved, saved_interval=interval)
+    return _verdict(held_out, None if saved is None else replayed, interrupted=False)
+
+
+@pytest.mark.parametrize(
+    ("found", "sentence"),
+    [
+        (
+            verdict(0.05, saved=6.6, interval=(4.14, 9.0)),
+            "This prior is calibrated (error 0.05) and saves about 7 evaluations per run "
+            "(4.1 to 9.0), measured by replaying past runs that it had not seen.",
+        ),
+        (
+            verdict(0.31, saved=6.6, interval=(4.14, 9.0)),
+            "This prior is not well calibrated (error 0.31) but saves about 7 evaluations per run "
+            "(4.1 to 9.0), measured by replaying past runs that it had not seen.",
+        ),
+        (
+            verdict(0.05, -1.0, 0.5, 0.2, (-1.0, 1.4)),
+            "Your past tasks do not agree: expect no gain. This prior is calibrated (error 0.05), "
+            "and predicts unseen runs no better than a fitted GP.",
+        ),
+        (
+            verdict(0.05, 1.0, 0.5, 0.2, (-1.0, 1.4)),
+            "This prior is calibrated (error 0.05) and predicts unseen runs better than a fitted "
+            "GP, but replaying past runs shows no clear saving of evaluations.",
+        ),
+        (
+            # One run may save a lot, but without an interval the saving is not clear.
+            verdict(0.05, 1.0, 0.5, 9.0, None),
+            "This prior is calibrated (error 0.05) and predicts unseen runs better than a fitted "
+            "GP, but replaying past runs shows no clear saving of evaluations.",
+        ),
+        (
+            verdict(0.2, 1.0, None, None),
+            "This prior is not well calibrated (error 0.20); the past runs are too short to say "
+            "whether it is better than a fitted GP.",
+        ),
+    ],
+)
+def test_verdict_follows_from_the_scores(found, sentence):
+    assert found == sentence
+
+
+def made_up(tasks: Tasks, order: list[int] | None = None, **changes: Any) -> Selection:
+    """A choice whose judged members expect the value that they saw last."""
+    order_of = np.arange(len(tasks)) if order is None else np.array(order)
+    shuffled = tasks.subset(order_of)
+    folds = folds_of(len(tasks), 2)
+    exam = exam_of(shuffled, folds)
+    answers = examine(LastSeen(jnp.zeros(2)), exam, np.arange(2), np.ones(2, bool))
+    method = FPacohMap(kappa=0.2, offset=True, num_steps=5)
+    # One member for each of the two folds.
+    judged = LastSeen(jnp.zeros((2, 1)))
+    whole = Selection(
+        method, 1, LastSeen(jnp.zeros(1)), {}, judged, exam, answers, order_of, 2, False
+    )
+    return whole._replace(**changes)
+
+
+RUNS = [
+    [0.0, 0.5, 0.2, 0.4, 0.1],
+    [0.3, 0.1, 0.6, 0.2],
+    [0.2],
+    [90.0, -80.0, 95.0, -70.0],
+    [0.1, 0.5, 0.4, 0.3, 0.2, 0.6],
+    [0.4, 0.1, 0.2, 0.5],
+]
+
+
+@pytest.fixture(scope="module")
+def whole_findings():
+    tasks = tasks_of(*RUNS)
+    return findings_of(tasks, made_up(tasks, [4, 2, 0, 5, 1, 3]), BUDGET, Watch(None))
+
+
+def test_findings_of_a_selection_come_back_from_json(whole_findings):
+    text = json.dumps(whole_findings.to_json(), allow_nan=False)
+    assert Findings.from_json(json.loads(text)) == whole_findings
+
+
+def test_findings_of_a_selection_say_what_was_chosen(whole_findings):
+    assert whole_findings.verdict.startswith("This prior is ")
+    assert whole_findings.budget == "made up" and whole_findings.tried == 2
+    chosen = whole_findings.chosen
+    assert chosen.steps == 5 and chosen.members == 1 and chosen.settings["kappa"] == 0.2
+    assert whole_findings.interrupted is False and whole_findings.seconds >= 0.0
+    assert whole_findings.replay is not None and whole_findings.replay.runs == 5
+
+
+def test_past_tasks_are_in_the_users_order_and_the_wild_one_is_an_outlier(whole_findings):
+    rows = whole_findings.tasks
+    assert [row.task for row in rows] == list(range(6))
+    assert [row.points for row in rows] == [len(run) for run in RUNS]
+    assert [row.task for row in rows if row.outlier] == [3]
+    # By hand, in the units of all values together: nothing seen, and the run has one point.
+    spread = np.std(np.concatenate([np.asarray(run) for run in RUNS]))
+    expected = scipy.stats.norm.logpdf(0.2) + np.log(spread)
+    np.testing.assert_allclose(rows[2].log_likelihood, expected)
+    assert rows[2].fitted_log_likelihood is None
+    assert all(isinstance(rows[i].fitted_log_likelihood, float) for i in (0, 1, 3, 4, 5))
+
+
+def test_held_out_scores_by_hand(whole_findings):
+    held_out = whole_findings.held_out
+    assert held_out.folds == 2 and held_out.tasks == 6
+    learned, fitted = held_out.learned, held_out.fitted
+    assert len(learned.coverage) == len(held_out.levels) == len(fitted.coverage)
+    spread = np.std(np.concatenate([np.asarray(run) for run in RUNS]))
+    for i, size in enumerate(held_out.contexts):
+        squares = [
+            np.mean([(y - (run[size - 1] if size else 0.0)) ** 2 for y in run[size:]])
+            for run in RUNS
+            if len(run) > size
+        ]
+        expected = np.sqrt(np.mean(squares)) / spread
+        np.testing.assert_allclose(learned.error_by_context[i], expected)
+        # The fitted GP is not compared before it has seen two points.
+        assert (fitted.error_by_context[i] is None) == (size < 2)
+
+
+def test_examples_are_the_first_runs_as_recorded(whole_findings):
+    first, second = whole_findings.examples
+    assert first.values == tuple(RUNS[0]) and second.values == tuple(RUNS[1])
+    np.testing.assert_allclose([point["a"] for point in first.points], np.linspace(0, 1, 5))
+
+
+def test_examples_are_in_the_users_units_and_sign():
+    space = Space(lr=Real(1e-4, 1.0, log=True), depth=Integer(1, 5), kind=Categorical(["a", "b"]))
+    points = [{"lr": 1e-2, "depth": 3, "kind": "b"}, {"lr": 1.0, "depth": 1, "kind": "a"}]
+    tasks = Tasks.from_runs(
+        [(points, [3.0, 4.0]), (points[:1], [5.0])], space=space, direction="minimize"
+    )
+    exam = exam_of(tasks, folds_of(2, 2))
+    selection = made_up(tasks_of([1.0], [2.0]))._replace(exam=exam)
+    first, second = _examples(tasks, selection)
+    assert first.values == (3.0, 4.0) and second.values == (5.0,)
+    plain = json.loads(json.dumps(first.points))
+    assert [p["depth"] for p in plain] == [3, 1]
+    assert [p["kind"] for p in plain] == ["b", "a"]
+    np.testing.assert_allclose([p["lr"] for p in plain], [1e-2, 1.0])
+
+
+def test_past_tasks_that_are_equal_have_no_outlier():
+    tasks = tasks_of(*[[0.0, 1.0, 0.5]] * 6)
+    selection = made_up(tasks)
+    assert selection.answers is not None
+    rows = _past_tasks(tasks, selection, selection.answers, selection.answers)
+    assert len(rows) == 6 and not any(row.outlier for row in rows)
+
+
+def test_scores_are_empty_for_a_model_that_is_never_compared():
+    answers = answers_of(np.zeros((1, 2, 2, 3)))
+    assert _scores(answers, 1.0, np.zeros(2, bool)) == PredictionScores()
+    first = _scores(answers, 1.0, np.array([True, False]))
+    assert first.log_likelihood_by_context == (0.0, None)
+    assert first.error_by_context == (0.0, None)
+
+
+def test_findings_of_an_interrupted_choice_say_that_it_was_not_judged():
+    tasks = tasks_of(*RUNS)
+    selection = made_up(tasks, answers=None, judged=None, interrupted=True)
+    findings = findings_of(tasks, selection, BUDGET, Watch(None))
+    assert findings.interrupted is True and findings.held_out is None and findings.tasks == ()
+    assert findings.verdict == (
+        "The choice was interrupted: this prior was not judged on held-out runs, so its "
+        "reliability is unknown."
+    )
+    assert findings.remarks[0] == INTERRUPTED
+
+
+def test_notes_warn_of_few_runs_and_name_the_random_effects():
+    few = tasks_of([0.1, 0.2], [0.3, 0.1])
+    notes = _notes(few, made_up(few))
+    assert notes[0].startswith("There are only 2 past runs")
+    assert "The past tasks differ in level, and the prior allows for that." in notes
+    many = tasks_of(*RUNS)
+    plain = made_up(many, method=FPacohMap())
+    assert _notes(many, plain) == ()
+    both = made_up(many, method=FPacohMap(offset=True, amplitude=1.0))
+    assert "differ in level and amplitude" in _notes(many, both)[0]
+
+
+@pytest.mark.parametrize("value", [0.0, 7.0, 0.1])
+def test_notes_name_equal_values(value):
+    tasks = tasks_of(*[[value] * 3] * 6)
+    (note,) = _notes(tasks, made_up(tasks, method=FPacohMap()))
+    assert note == "All past values are equal: there is nothing to learn from them."
+
+
+def test_findings_of_runs_of_one_point_have_no_fitted_gp():
+    tasks = tasks_of(*[[0.1 * i] for i in range(6)])
+    selection = made_up(tasks)
+    findings = findings_of(tasks, selection, BUDGET, Watch(None))
+    assert findings.held_out is not None and findings.replay is None
+    assert findings.held_out.fitted == PredictionScores()
+    assert "too short to say" in findings.verdict
+    assert Findings.from_json(findings.to_json()) == findings
+
+
+def test_findings_of_a_long_run_that_is_not_examined_have_no_context_for_it():
+    tasks = tasks_of(*[[0.1, 0.2]] * 200, [0.1 * i for i in range(20)])
+    findings = findings_of(tasks, made_up(tasks), BUDGET, Watch(None))
+    assert findings.held_out is not None and max(findings.held_out.contexts) == 1

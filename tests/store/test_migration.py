@@ -1,0 +1,96 @@
+"""Priors of format 1, written by the last version that had it: they load and predict as before.
+
+Each was learned from four runs of five points; `predictions.json` has what that version predicted
+at `POINTS` after observing `RUN`.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import metaprior as mp
+from metaprior.learning import PredictionScores
+from metaprior.methods import FixedGP, FPacohMap, Guarded
+from metaprior.store import PriorFileError
+from metaprior.store._migration import from_format_1
+
+FOLDER = Path(__file__).parent / "format_1"
+PREDICTIONS = json.loads((FOLDER / "predictions.json").read_text())
+RUN = ([{"x": 0.0}, {"x": 1.0}], [-0.2, -0.3])
+POINTS = [{"x": -0.5}, {"x": 0.4}, {"x": 1.5}]
+
+
+@pytest.mark.parametrize("name", PREDICTIONS)
+def test_load_of_format_1_predicts_as_it_did(name):
+    prior = mp.load(FOLDER / name)
+    mean, std = prior.condition(*RUN).predict(POINTS)
+    np.testing.assert_allclose(mean, PREDICTIONS[name]["mean"], rtol=1e-9)
+    np.testing.assert_allclose(std, PREDICTIONS[name]["std"], rtol=1e-9)
+
+
+def test_load_of_format_1_renames_the_methods():
+    assert mp.load(FOLDER / "vanilla_gp").method == FixedGP(lengthscale=0.3)
+    assert mp.load(FOLDER / "guarded_vanilla_gp").method == Guarded(FixedGP())
+    method = mp.load(FOLDER / "fpacoh_map").method
+    assert isinstance(method, FPacohMap) and method.num_steps == 3
+
+
+def test_load_of_format_1_reads_every_finding():
+    written = json.loads((FOLDER / "learned" / "prior.json").read_text())["findings"]
+    findings = mp.load(FOLDER / "learned").findings
+    assert findings is not None and findings.held_out is not None and findings.replay is not None
+    assert findings.verdict == written["verdict"] and findings.seconds == written["seconds"]
+    vanilla = written["held_out"]["vanilla"]
+    assert findings.held_out.fitted == PredictionScores(
+        tuple(vanilla["coverage"]),
+        vanilla["calibration_error"],
+        vanilla["log_likelihood"],
+        tuple(vanilla["log_likelihood_by_context"]),
+        tuple(vanilla["error_by_context"]),
+    )
+    assert list(findings.replay.fitted) == written["replay"]["vanilla"]
+    assert [row.fitted_log_likelihood for row in findings.tasks] == [
+        row["vanilla_log_likelihood"] for row in written["tasks"]
+    ]
+    # Everything else has kept its name.
+    renamed = json.dumps(written, sort_keys=True).replace('"vanilla', '"fitted')
+    assert json.loads(renamed) == findings.to_json()
+
+
+def test_load_of_format_1_without_findings_has_none():
+    assert mp.load(FOLDER / "vanilla_gp").findings is None
+
+
+def test_save_of_a_format_1_prior_writes_format_2(tmp_path):
+    loaded = mp.load(FOLDER / "learned")
+    folder = loaded.save(tmp_path / "prior")
+    written = json.loads((folder / "prior.json").read_text())
+    assert written["format_version"] == 2 and "vanilla" not in json.dumps(written)
+    assert mp.load(folder).findings == loaded.findings
+
+
+def test_from_format_1_keeps_the_users_own_names():
+    findings = {"examples": [{"points": [{"vanilla": 1.0}], "values": [2.0]}]}
+    found = from_format_1({"method": {"name": "FixedGP"}, "findings": findings})
+    assert found["findings"] == findings
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"findings": {"verdict": "", "held_out": {"vanilla": 3}}}, "'findings.held_out.fitted'"),
+        ({"findings": [3]}, "'findings' is"),
+        ({"method": "VanillaGP"}, "damaged"),
+        ({"method": {"name": ["VanillaGP"]}}, "damaged"),
+    ],
+)
+def test_load_of_a_damaged_format_1_is_one_sentence(tmp_path, change, problem):
+    for path in (FOLDER / "vanilla_gp").iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    description = json.loads((tmp_path / "prior.json").read_text())
+    (tmp_path / "prior.json").write_text(json.dumps(description | change))
+    with pytest.raises(PriorFileError) as caught:
+        mp.load(tmp_path)
+    assert problem in str(caught.value) and "\n" not in str(caught.value)
