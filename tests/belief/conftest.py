@@ -2,6 +2,7 @@
 
 import functools
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,28 +12,52 @@ from safetensors.numpy import load_file
 
 import metaprior as mp
 from metaprior.belief import AbstractBelief, belief_of
-from metaprior.methods import Ensemble, FPacohMap, Guarded, known_methods
+from metaprior.gp import Constant, Linear, Matern, Periodic, RationalQuadratic
+from metaprior.methods import (
+    ABLR,
+    AbstractMethod,
+    AveragedGP,
+    Ensemble,
+    FittedGP,
+    FixedGP,
+    FPacohMap,
+    FPacohVI,
+    Guarded,
+    LearnedGP,
+    PacohMap,
+    RankWeightedGP,
+    SelfStandardisedGP,
+)
 
 NUM_COLUMNS = 3
 QUICK = {"num_steps": 30, "learning_rate": 1e-2}
-EFFECTS = {"offset": 1.0, "amplitude": 1.0, "warp": 1.0}
+DRAWS = {"num_priors": 4, "num_functions": 4}
+EFFECTS = {"offset": True, "amplitude": True, "warp": True}
+# Every kernel at least once, in sums and products.
+COMPOSED = Matern(smoothness=1.5) * Constant(0.3) + Linear() + Periodic(log_period=1.0)
+OTHERS = RationalQuadratic(log_lengthscale=[0.1, -0.2, 0.3]) + Matern(smoothness=2.5)
 
-
-def _settings(name: str) -> dict:
-    return QUICK | {"num_priors": 4, "num_functions": 4} if name == "FPacohVI" else QUICK
-
-
-GRADIENT = ("FPacohMap", "FPacohVI", "PacohMap", "LearnedGP", "ABLR")
-METHODS = {
-    **{name: functools.partial(known_methods()[name], **_settings(name)) for name in GRADIENT},
-    **{n: known_methods()[n] for n in ("VanillaGP", "SelfStandardisedGP", "FittedGP")},
-    "RankWeightedGP": known_methods()["RankWeightedGP"],
-    "effects": functools.partial(FPacohMap, **QUICK, **EFFECTS),
+METHODS: dict[str, Callable[[], AbstractMethod]] = {
+    "ABLR": lambda: ABLR(**QUICK),
+    "AveragedGP": AveragedGP,
     "Ensemble": lambda: Ensemble(FPacohMap(**QUICK, **EFFECTS), members=3),
-    "Ensemble of ABLR": lambda: Ensemble(known_methods()["ABLR"](**QUICK), members=2),
-    "Ensemble of FPacohVI": lambda: Ensemble(METHODS["FPacohVI"](), members=2),
+    "Ensemble of ABLR": lambda: Ensemble(ABLR(**QUICK), members=2),
+    "Ensemble of FPacohVI": lambda: Ensemble(FPacohVI(**QUICK, **DRAWS), members=2),
+    "FPacohMap": lambda: FPacohMap(**QUICK),
+    "FPacohMap with effects": lambda: FPacohMap(**QUICK, **EFFECTS),
+    "FPacohMap with a composed kernel": lambda: FPacohMap(**QUICK, **EFFECTS, kernel=COMPOSED),
+    "FPacohVI": lambda: FPacohVI(**QUICK, **DRAWS),
+    "FPacohVI with a composed kernel": lambda: FPacohVI(**QUICK, **DRAWS, kernel=COMPOSED),
+    "FittedGP": FittedGP,
+    "FixedGP": FixedGP,
+    "FixedGP with a composed kernel": lambda: FixedGP(kernel=OTHERS),
     "Guarded": lambda: Guarded(Ensemble(FPacohMap(**QUICK), members=3)),
-    "Guarded RankWeightedGP": lambda: Guarded(known_methods()["RankWeightedGP"]()),
+    "Guarded RankWeightedGP": lambda: Guarded(RankWeightedGP()),
+    "LearnedGP": lambda: LearnedGP(**QUICK),
+    "LearnedGP with a composed kernel": lambda: LearnedGP(**QUICK, kernel=OTHERS + Constant()),
+    "PacohMap": lambda: PacohMap(**QUICK),
+    "RankWeightedGP": RankWeightedGP,
+    "SelfStandardisedGP": SelfStandardisedGP,
 }
 
 

@@ -8,9 +8,10 @@ import pytest
 
 from metaprior.belief import _read, belief_of
 from metaprior.belief._fitted import HyperParameterDensity, fit
+from metaprior.belief._learned import mean_and_std
 from metaprior.belief._random import fold_in, key_of, normal, single_precision_normal, split
 from metaprior.data import run_of
-from metaprior.methods import known_methods
+from metaprior.methods import FittedGP, known_methods
 from tests.belief.conftest import METHODS, NUM_COLUMNS, read_belief, read_files
 
 CAPACITY = 32
@@ -18,11 +19,16 @@ LENGTHS = (0, 1, 7, 30)
 # Hyper-parameters fitted to a run agree as far as the optimum is flat: tested further down.
 FITTED = {"FittedGP", "RankWeightedGP", "Guarded RankWeightedGP"}
 # Draws in single precision agree up to its rounding: tested further down.
-DRAWN = {"FPacohVI", "Ensemble of FPacohVI"}
+DRAWN = {"FPacohVI", "FPacohVI with a composed kernel", "Ensemble of FPacohVI"}
 
 
 # Combinations of what the others test one by one.
-COMBINED = {"Ensemble of ABLR", "Ensemble of FPacohVI", "Guarded RankWeightedGP"}
+COMBINED = {
+    "Ensemble of ABLR",
+    "Ensemble of FPacohVI",
+    "FPacohVI with a composed kernel",
+    "Guarded RankWeightedGP",
+}
 
 
 def cases(names):
@@ -90,12 +96,11 @@ def test_belief_with_fitted_process_is_close_to_compiled_one(saved, run, queries
 
 @pytest.mark.parametrize("length", LENGTHS)
 def test_fit_is_no_worse_than_compiled_fit(run, length):
-    from metaprior.methods._fitted_gp import fit_process
-
     x, y = (part[:length] for part in run)
-    y = (y - y.mean()) / y.std() if length > 1 else 0.0 * y
-    padded_run = padded(x, y)
-    process = jax.jit(lambda r: fit_process(r.x, r.y, r.mask, num_steps=25))(padded_run)
+    mean, std = mean_and_std(y)
+    padded_run, y = padded(x, y), (y - mean) / std
+    surrogate = FittedGP(num_steps=25).from_scratch(NUM_COLUMNS)
+    process = eqx.filter_jit(surrogate.condition)(padded_run).conditioned.process
     theirs = np.concatenate(
         [
             [process.mean.value, process.log_noise_variance, process.kernel.log_variance],
@@ -150,6 +155,16 @@ def test_single_precision_normals_equal_those_of_jax_up_to_rounding():
     # Four units in the last place; most numbers agree in all of their bits.
     np.testing.assert_allclose(found, expected, rtol=4 * np.finfo(np.float32).eps)
     assert np.mean(found == expected) > 0.9
+
+
+def test_kernels_of_other_packages_have_no_belief():
+    for name in ("FPacohMap", "LearnedGP", "FixedGP"):
+        for kernel in (
+            {"kernel": "Theirs"},
+            {"kernel": "SumKernel", "left": None, "right": {"kernel": "Theirs"}},
+        ):
+            assert belief_of({"name": name, "kernel": kernel}, {}, NUM_COLUMNS) is None
+    assert belief_of({"name": "FittedGP", "kernel": {"kernel": "Linear"}}, {}, NUM_COLUMNS) is None
 
 
 def test_methods_that_are_no_gaussian_processes_have_no_belief():

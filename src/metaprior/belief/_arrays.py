@@ -22,10 +22,6 @@ class StackedArrays:
         """Whether there is an array at `path`."""
         return path in self._arrays
 
-    def ndim(self, path: str) -> int:
-        """How many axes the array at `path` has after the leading one; 0 if there is none."""
-        return self._arrays[path].ndim - 1 if self.has(path) else 0
-
     def under(self, prefix: str) -> "StackedArrays":
         """The arrays whose path begins with `prefix`, without it; they are taken from here."""
         inside = [path for path in self._arrays if path.startswith(prefix)]
@@ -50,6 +46,19 @@ class StackedArrays:
             raise ValueError(f"{path} is {found} where {expected} was expected")
         return array
 
+    def take_number(self, path: str) -> Float[np.ndarray, " g"]:
+        """The number at `path`, which may have been written as an integer."""
+        self._as_float(path)
+        return self.take(path)
+
+    def take_numbers(self, path: str, dimension: int) -> Float[np.ndarray, "g _"]:
+        """One number for all dimensions, or one for each."""
+        self._as_float(path)
+        array = self._arrays.get(path)
+        if array is not None and array.ndim == 1:
+            return self.take(path)[:, None]
+        return self.take(path, dimension)
+
     def network(
         self, prefix: str, num_inputs: int, num_outputs: int | None, *, ends_bent: bool = False
     ) -> StackedNetwork:
@@ -68,15 +77,19 @@ class StackedArrays:
     ) -> "StackedArrays":
         """All arrays moved: those at `paths`, flattened one after another, by each of the shifts.
 
-        The shifts of a member become members of their own.
+        The shifts of a member become members of their own. Integers are no parameters.
         """
         moved, at = {}, 0
         for path in paths:
-            array = self._arrays.pop(path)
-            size = int(np.prod(array.shape[1:]))
-            own = shifts[:, :, at : at + size].reshape(*shifts.shape[:2], *array.shape[1:])
-            moved[path] = (array[:, None] + own).reshape(-1, *array.shape[1:])
-            at += size
+            array = self._arrays.pop(path, None)
+            if array is None:
+                raise ValueError(f"{path} is missing where a parameter was expected")
+            repeated = np.repeat(array[:, None], shifts.shape[1], axis=1)
+            if array.dtype.kind == "f":
+                size = int(np.prod(array.shape[1:]))
+                repeated = repeated + shifts[:, :, at : at + size].reshape(repeated.shape)
+                at += size
+            moved[path] = repeated.reshape(-1, *array.shape[1:])
         self.require_none_left()
         if at != shifts.shape[2]:
             raise ValueError(f"{shifts.shape[2]} parameters are described where {at} were expected")
@@ -96,6 +109,11 @@ class StackedArrays:
         """Raise if there are arrays that nothing has asked for."""
         if self._arrays:
             raise ValueError(f"{min(self._arrays)} is there where nothing was expected")
+
+    def _as_float(self, path: str) -> None:
+        array = self._arrays.get(path)
+        if array is not None and array.dtype.kind == "i":
+            self._arrays[path] = array.astype(float)
 
     def _num_layers(self, prefix: str) -> int:
         count = 0

@@ -1,4 +1,4 @@
-r"""A Gaussian process without a past, averaged over its hyper-parameters by exact evidence.
+r"""A non-transfer Gaussian process, averaged over its hyper-parameters by exact evidence.
 
 The same as the averaged GP of `metaprior.methods`:
 
@@ -25,6 +25,7 @@ import numpy as np
 from metaprior.belief._belief import AbstractBelief
 from metaprior.belief._conditioned import ConditionedProcesses, Observed, observed
 from metaprior.belief._in_turn import WeightedProcesses, moments_in_turn
+from metaprior.belief._kernels import StackedSquaredExponential
 from metaprior.belief._linalg import JITTER, eigen
 from metaprior.belief._maps import StackedConstant, Unchanged
 from metaprior.belief._mixture import BeliefMoments, Group, Groups, logsumexp
@@ -109,8 +110,7 @@ def _grid(d: int) -> GaussianProcesses:
         warp=Unchanged(),
         mean=StackedConstant(zeros),
         features=Unchanged(),
-        lengthscale=(LENGTHSCALES * np.sqrt(d))[:, None],
-        variance=ones,
+        kernel=StackedSquaredExponential((LENGTHSCALES * np.sqrt(d))[:, None], ones),
         offset_variance=LEVEL_VARIANCE * ones,
         amplitude_variance=zeros,
     )

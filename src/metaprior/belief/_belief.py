@@ -68,6 +68,15 @@ class AbstractBelief(abc.ABC):
         """The belief at a trust that no longer depends on the run it is conditioned on."""
         return self
 
+    @property
+    def unguarded(self) -> "AbstractBelief":
+        """What was learned, without a guard around it."""
+        return self
+
+    def guarding(self, learned: "AbstractBelief") -> "AbstractBelief":
+        """`learned` with the guard of this belief around it, if it has one."""
+        return learned
+
 
 @dataclass(frozen=True)
 class ConditionedBelief:

@@ -33,7 +33,7 @@ from metaprior.belief._members import (
     MemberMoments,
     MemberSlopes,
 )
-from metaprior.belief._processes import Embedded, GaussianProcesses, pick, section_slopes
+from metaprior.belief._processes import EmbeddedPoints, GaussianProcesses, pick
 
 # So many covariances are worked on at once: what predictions need of memory is bounded, and small
 # blocks stay in the cache of the processor.
@@ -48,7 +48,7 @@ class ConditionedProcesses(AbstractMembers):
     """
 
     processes: GaussianProcesses
-    seen: Embedded
+    seen: EmbeddedPoints
     basis: Float[np.ndarray, "g n n"]
     precision: Float[np.ndarray, "g j n"]
     coefficients: Float[np.ndarray, "g j n"]
@@ -83,7 +83,7 @@ class ConditionedProcesses(AbstractMembers):
         return self.moments_at(at, self.processes.between(self.seen, at))
 
     def moments_at(
-        self, at: Embedded, covariance: Float[np.ndarray, "g n k"]
+        self, at: EmbeddedPoints, covariance: Float[np.ndarray, "g n k"]
     ) -> tuple[Float[np.ndarray, "K k"], Float[np.ndarray, "K k"]]:
         """Means and function variances at points whose covariances with the run are known."""
         squares = self.basis @ covariance
@@ -107,8 +107,7 @@ class ConditionedProcesses(AbstractMembers):
         $\partial v = s\, \partial k(x, x) - 2 s^2 \sum_i (B^\top D p)_i\, \partial k(x_i, x)$."""
         processes, scale = self.processes, self.scale[:, :, None]
         at, tape = processes.embed_with_tape(x)
-        wave = processes.wave(self.seen, at)
-        covariance = processes.add_effects(wave, self.seen, at)
+        covariance, kernel_tape = processes.between_with_tape(self.seen, at)
         projected = self.basis @ covariance
         weighted = self.precision[:, :, :, None] * projected[:, None]
         known = scale**2 * np.sum(weighted * projected[:, None], axis=2)
@@ -118,13 +117,14 @@ class ConditionedProcesses(AbstractMembers):
         for_variance = self.basis.transpose(0, 2, 1)[:, None] @ weighted
         for_variance *= -2.0 * scale[..., None] ** 2
         for_mean = np.broadcast_to(self.coefficients[..., None], for_variance.shape)
-        by_mean, by_features = section_slopes(
-            processes, self.seen, np.concatenate([for_mean, for_variance], axis=1), at, wave
-        )
+        coefficients = np.concatenate([for_mean, for_variance], axis=1)
+        by_mean, by_features = processes.section_slopes(self.seen, kernel_tape, coefficients)
         levels = scale.shape[1]
         by_mean[:, :levels] += 1.0
         amplitude = processes.amplitude_variance[:, None, None]
         by_mean[:, levels:] += 2.0 * scale * amplitude * at.mean[:, None]
+        own = processes.kernel.diagonal_slopes(at.features)[:, None]
+        by_features[:, levels:] += scale[..., None] * own
         by_x = self.unit[:, None, None, None] * processes.pullback(tape, by_mean, by_features)
         variance_slope = self.unit[:, None, None, None] * by_x[:, levels:]
         return MemberSlopes(
@@ -165,7 +165,7 @@ class ConditionedProcesses(AbstractMembers):
         unit = self.unit[0]
         return Joint(self.level[0] + unit * mean, unit**2 * covariance)
 
-    def _standardised_joint(self, at: Embedded) -> Joint:
+    def _standardised_joint(self, at: EmbeddedPoints) -> Joint:
         (s,), (d,) = self.scale[0], self.precision[0]
         covariance = self.processes.between(self.seen, at)
         projected = self.basis[0] @ covariance[0]
@@ -184,7 +184,7 @@ class ConditionedProcesses(AbstractMembers):
         projected = self.basis[0] @ self.processes.between(self.seen, at)[0]
         seen_weights = self.basis[0].T @ (d * (projected @ weights))
         coefficients = [self.coefficients[0, 0] - s**2 * seen_weights, s * weights]
-        centres = Embedded(
+        centres = EmbeddedPoints(
             np.concatenate([self.seen.mean, at.mean], axis=1),
             np.concatenate([self.seen.features, at.features], axis=1),
         )
@@ -198,7 +198,7 @@ class ProcessPath(AbstractPath):
     r"""$f(x) = m(x) + \sum_i c_i\, k(z_i, x)$, seen in the units of a run."""
 
     processes: GaussianProcesses
-    centres: Embedded
+    centres: EmbeddedPoints
     coefficients: Float[np.ndarray, " n"]
     level: float
     unit: float
@@ -218,8 +218,10 @@ class ProcessPath(AbstractPath):
         coefficients = np.broadcast_to(
             self.coefficients[None, None, :, None], (1, 1, len(self.coefficients), len(x))
         )
-        wave = self.processes.wave(self.centres, at)
-        by_mean, by_features = section_slopes(self.processes, self.centres, coefficients, at, wave)
+        _, kernel_tape = self.processes.between_with_tape(self.centres, at)
+        by_mean, by_features = self.processes.section_slopes(
+            self.centres, kernel_tape, coefficients
+        )
         by_x = self.processes.pullback(tape, 1.0 + by_mean, by_features)
         return self._values(x), self.unit * by_x[0, 0]
 
@@ -232,7 +234,7 @@ class Observed(NamedTuple):
     - `level`, `unit`: as in `ConditionedProcesses`.
     """
 
-    seen: Embedded
+    seen: EmbeddedPoints
     covariance: Float[np.ndarray, "g n n"]
     residual: Float[np.ndarray, "g n"]
     level: Float[np.ndarray, " g"]

@@ -17,6 +17,7 @@ from jaxtyping import Float
 from metaprior.belief._ascent import AbstractSmoothFunction, ascend
 from metaprior.belief._belief import AbstractBelief
 from metaprior.belief._conditioned import ConditionedProcesses, condition_fixed, observed
+from metaprior.belief._kernels import StackedSquaredExponential
 from metaprior.belief._learned import mean_and_std
 from metaprior.belief._linalg import JITTER, LOG_2_PI, cholesky, invert_factor
 from metaprior.belief._maps import StackedConstant, Unchanged
@@ -61,8 +62,7 @@ def fitted(
         warp=Unchanged(),
         mean=StackedConstant(parameters[:1]),
         features=Unchanged(),
-        lengthscale=np.exp(parameters[None, 3:]),
-        variance=np.exp(parameters[2:3]),
+        kernel=StackedSquaredExponential(np.exp(parameters[None, 3:]), np.exp(parameters[2:3])),
         offset_variance=np.zeros(1),
         amplitude_variance=np.zeros(1),
     )

@@ -1,7 +1,7 @@
-r"""The guard against negative transfer: a learned belief that is given up when the past misleads.
+r"""The guard against negative transfer: fall back to a non-transfer GP when the past misleads.
 
-The learned belief and a Gaussian process without a past are scored by how well each predicted the
-run (see `_evidence`). With $r_i$ the difference of their log densities of point $i$, limited to
+The learned belief and a non-transfer Gaussian process are scored by how well each predicted the run
+(see `_evidence`). With $r_i$ the difference of their log densities of point $i$, limited to
 $\pm b$, and $\nu_i$ the novelty of the point, the trust $p$ in the learned belief is
 
 $$ \operatorname{logit} p = \operatorname{logit} p_0 + \eta \sum_i \nu_i v(r_i), \qquad
@@ -11,7 +11,7 @@ The posterior is the mixture of the two with weights $w$ and $1 - w$; $w$ is $p$
 where $p$ is above or below two thresholds.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +29,7 @@ RESOLUTION = 0.01
 # However wrong a prediction was, it is not counted as more.
 MOST_NATS = 8.0
 # And a good one counts half: to know how wavy functions are is enough to predict a bit better than
-# a model without a past, also for a prior that is wrong about where they are large.
+# a non-transfer GP, even for a prior that is wrong about where they are large.
 PRAISE = 0.5
 
 
@@ -46,7 +46,7 @@ class GuardSettings(NamedTuple):
 class GuardedBelief(AbstractBelief):
     """A learned belief, and what is needed to judge it by a run.
 
-    - `averaged`: the Gaussian process without a past.
+    - `averaged`: the non-transfer Gaussian process.
     """
 
     learned: AbstractBelief
@@ -57,7 +57,7 @@ class GuardedBelief(AbstractBelief):
         return self.settled(self.trust(x, y)).groups(x, y)
 
     def settled(self, trust: float | None) -> AbstractBelief:
-        """The learned belief itself, the one without a past, or both."""
+        """The learned belief itself, the non-transfer GP, or both."""
         if trust is None:
             raise ValueError("A guarded belief is settled at no trust; give what `trust` returned.")
         if trust >= self.settings.all_above:
@@ -66,13 +66,20 @@ class GuardedBelief(AbstractBelief):
             return self.averaged
         return TrustedBelief(self.learned, self.averaged, trust)
 
+    @property
+    def unguarded(self) -> AbstractBelief:
+        return self.learned
+
+    def guarding(self, learned: AbstractBelief) -> "GuardedBelief":
+        return replace(self, learned=learned)
+
     def trust(self, x, y) -> float:
         """Trust in the learned belief after a run, between 0 and 1."""
         start = logit(self.settings.prior_trust)
         return float(expit(start + self.settings.temperature * self.evidence(x, y)))
 
     def evidence(self, x, y) -> float:
-        """How much better the learned belief predicted the run than the one without a past did."""
+        """How much better the learned belief predicted the run than the non-transfer GP."""
         if len(y) == 0:
             return 0.0
         _, std = mean_and_std(y)
@@ -91,7 +98,7 @@ class GuardedBelief(AbstractBelief):
 
 @dataclass(frozen=True)
 class TrustedBelief(AbstractBelief):
-    """The learned belief with probability `weight`, otherwise the one without a past."""
+    """The learned belief with probability `weight`, otherwise the non-transfer GP."""
 
     learned: AbstractBelief
     averaged: AveragedBelief

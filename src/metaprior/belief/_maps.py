@@ -45,6 +45,11 @@ class StackedNetwork(AbstractMap):
     biases: tuple[Float[np.ndarray, "g _"], ...]
     ends_bent: bool = False
 
+    @property
+    def num_outputs(self) -> int:
+        """The length of what a network returns."""
+        return self.weights[-1].shape[1]
+
     @cached_property
     def _layers(self) -> list[tuple[Float[np.ndarray, "g _ _"], Float[np.ndarray, "g 1 _"], bool]]:
         """Weights and biases as they are applied, twice as large where a tanh follows."""

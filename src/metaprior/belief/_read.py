@@ -15,12 +15,19 @@ from metaprior.belief._belief import AbstractBelief
 from metaprior.belief._conditioned import ConditionedProcesses
 from metaprior.belief._fitted import FittedBelief
 from metaprior.belief._guard import GuardedBelief, GuardSettings
+from metaprior.belief._kernels import StackedSquaredExponential
 from metaprior.belief._learned import ProcessBelief, SelfStandardisedBelief
 from metaprior.belief._linear import LearnedFeatures, LinearBelief
 from metaprior.belief._maps import AbstractMap, StackedConstant, StackedWarp, Unchanged
-from metaprior.belief._processes import Embedded, GaussianProcesses
+from metaprior.belief._processes import EmbeddedPoints, GaussianProcesses
 from metaprior.belief._random import key_of, single_precision_normal
 from metaprior.belief._rank_weighted import RankWeightedBelief
+from metaprior.belief._read_kernel import (
+    has_stacked_kernel,
+    kernel_paths,
+    read_kernel,
+    read_scaled_kernel,
+)
 from metaprior.belief._refine import LogSpread
 
 Settings = Mapping[str, Any]
@@ -45,8 +52,12 @@ def belief_of(
 
 def has_belief(settings: Settings) -> bool:
     """Whether a method, and the one inside it if there is one, has a form in NumPy."""
-    inner = settings.get("base")
-    return settings["name"] in _BUILDERS and (inner is None or has_belief(inner))
+    inner, kernel = settings.get("base"), settings.get("kernel")
+    if settings["name"] == "FittedGP" and kernel is not None:
+        # Its derivatives by the lengthscales, which are fitted to the run, are not there.
+        return False
+    is_known = settings["name"] in _BUILDERS and has_stacked_kernel(kernel)
+    return is_known and (inner is None or has_belief(inner))
 
 
 class _Effects(NamedTuple):
@@ -73,12 +84,13 @@ def _with_effects(settings: Settings, arrays: StackedArrays, num_columns: int) -
     )
     plain = process.under(".plain")
     process.require_none_left()
-    return _process_belief(plain, arrays, num_columns, _Effects(warp, offset, amplitude))
+    effects = _Effects(warp, offset, amplitude)
+    return _process_belief(settings, plain, arrays, num_columns, effects)
 
 
 def _without_effects(settings: Settings, arrays: StackedArrays, num_columns: int) -> AbstractBelief:
     """PACOH-MAP, learned GP and fixed GP."""
-    return _process_belief(arrays.under(".process"), arrays, num_columns)
+    return _process_belief(settings, arrays.under(".process"), arrays, num_columns)
 
 
 def _hyper_posterior(settings: Settings, arrays: StackedArrays, num_columns: int) -> AbstractBelief:
@@ -89,23 +101,26 @@ def _hyper_posterior(settings: Settings, arrays: StackedArrays, num_columns: int
     mean = arrays.under(".hyper_posterior.mean")
     paths = [
         *mean.layer_paths(".mean.network"),
-        ".kernel.base.log_lengthscale",
-        ".kernel.base.log_variance",
+        *kernel_paths(settings.get("kernel"), ".kernel.base"),
         *mean.layer_paths(".kernel.features"),
         ".log_noise_variance",
     ]
     drawn = mean.shifted(paths, np.exp(log_std)[:, None, :] * normals[None])
-    return _process_belief(drawn, arrays.repeated(num), num_columns)
+    return _process_belief(settings, drawn, arrays.repeated(num), num_columns)
 
 
 def _process_belief(
-    process: StackedArrays, units: StackedArrays, num_columns: int, effects: _Effects | None = None
+    settings: Settings,
+    process: StackedArrays,
+    units: StackedArrays,
+    num_columns: int,
+    effects: _Effects | None = None,
 ) -> ProcessBelief:
     """Processes in the units of past runs; both sets of arrays are used up."""
     noise_variance = np.exp(process.take(".log_noise_variance"))
     x_units = _x_units(units, num_columns)
     return ProcessBelief(
-        _gaussian_processes(process, *x_units, effects),
+        _gaussian_processes(settings, process, *x_units, effects),
         noise_variance,
         _spread(units),
         *_y_units(units),
@@ -113,44 +128,34 @@ def _process_belief(
 
 
 def _gaussian_processes(
+    settings: Settings,
     process: StackedArrays,
     x_mean: Float[np.ndarray, "g d"],
     x_std: Float[np.ndarray, "g d"],
     effects: _Effects | None = None,
 ) -> GaussianProcesses:
-    num_columns = x_mean.shape[1]
+    num_columns, kernel = x_mean.shape[1], settings.get("kernel")
     if process.has(".mean.value"):
-        mean, features, kernel = (
-            StackedConstant(process.take(".mean.value")),
-            Unchanged(),
-            ".kernel",
-        )
+        mean, features = StackedConstant(process.take(".mean.value")), Unchanged()
+        # A kernel that is learned has its own scales; around a fixed one they are set.
+        read = read_kernel if settings["name"] == "LearnedGP" else read_scaled_kernel
+        own_kernel = read(kernel, process, ".kernel", num_columns)
     else:
         mean = process.network(".mean.network", num_columns, 1)
         features = process.network(".kernel.features", num_columns, None)
-        kernel = ".kernel.base"
-    log_variance = process.take(f"{kernel}.log_variance")
-    lengthscale = np.exp(_log_lengthscale(process, f"{kernel}.log_lengthscale", num_columns))
+        own_kernel = read_kernel(kernel, process, ".kernel.base", features.num_outputs)
     process.require_none_left()
-    nothing = np.zeros_like(log_variance)
+    nothing = np.zeros(len(x_mean))
     return GaussianProcesses(
         x_mean,
         x_std,
         Unchanged() if effects is None else effects.warp,
         mean,
         features,
-        lengthscale,
-        np.exp(log_variance),
+        own_kernel,
         nothing if effects is None else effects.offset_variance,
         nothing if effects is None else effects.amplitude_variance,
     )
-
-
-def _log_lengthscale(arrays: StackedArrays, path: str, num_columns: int) -> np.ndarray:
-    """One lengthscale for all columns, or one for each, as a matrix."""
-    if arrays.ndim(path) == 0:
-        return arrays.take(path)[:, None]
-    return arrays.take(path, num_columns)
 
 
 def _linear(settings: Settings, arrays: StackedArrays, num_columns: int) -> AbstractBelief:
@@ -174,11 +179,17 @@ def _self_standardised(
     noise_variance = np.exp(process.take(".log_noise_variance"))
     # Inputs are scaled as a uniform distribution on the unit cube would be.
     units = 0.5 * ones, np.sqrt(1.0 / 12.0) * ones
-    return SelfStandardisedBelief(_gaussian_processes(process, *units), noise_variance)
+    processes = _gaussian_processes(settings, process, *units)
+    return SelfStandardisedBelief(processes, noise_variance)
 
 
 def _fitted(settings: Settings, arrays: StackedArrays, num_columns: int) -> AbstractBelief:
     return FittedBelief(settings["num_steps"])
+
+
+def _averaged(settings: Settings, arrays: StackedArrays, num_columns: int) -> AveragedBelief:
+    (y_mean,), (y_std,) = arrays.take(".y_mean"), arrays.take(".y_std")
+    return AveragedBelief(float(y_mean), float(y_std))
 
 
 def _ensemble(settings: Settings, arrays: StackedArrays, num_columns: int) -> AbstractBelief:
@@ -193,11 +204,9 @@ def _guarded(settings: Settings, arrays: StackedArrays, num_columns: int) -> Abs
     learned, base = arrays.under(".learned"), settings["base"]
     belief = _BUILDERS[base["name"]](base, learned, num_columns)
     learned.require_none_left()
-    (y_mean,), (y_std,) = arrays.take(".y_mean"), arrays.take(".y_std")
+    averaged = _averaged(settings, arrays, num_columns)
     numbers = (settings[name] for name in GuardSettings._fields)
-    return GuardedBelief(
-        belief, AveragedBelief(float(y_mean), float(y_std)), GuardSettings(*numbers)
-    )
+    return GuardedBelief(belief, averaged, GuardSettings(*numbers))
 
 
 def _rank_weighted(settings: Settings, arrays: StackedArrays, num_columns: int) -> AbstractBelief:
@@ -210,21 +219,34 @@ def _rank_weighted(settings: Settings, arrays: StackedArrays, num_columns: int) 
     past.take(".log_evidence")
     process = past.under(".process")
     noise_variance = np.exp(process.take(".log_noise_variance"))
-    units = np.zeros((num, num_columns)), np.ones((num, num_columns))
-    processes = _gaussian_processes(process, *units)
+    lengthscale = np.exp(process.take(".kernel.log_lengthscale", num_columns))
+    kernel = StackedSquaredExponential(lengthscale, np.exp(process.take(".kernel.log_variance")))
+    mean = process.take(".mean.value")
+    process.require_none_left()
+    nothing = np.zeros(num)
+    processes = GaussianProcesses(
+        np.zeros((num, num_columns)),
+        np.ones((num, num_columns)),
+        Unchanged(),
+        StackedConstant(mean),
+        Unchanged(),
+        kernel,
+        nothing,
+        nothing,
+    )
     past.require_none_left()
     # Rows that are padding say nothing of any point.
     basis = np.where(mask[:, None, :], basis, 0.0)
     ones = np.ones((num, 1))
     conditioned = ConditionedProcesses(
         processes,
-        Embedded(np.zeros((num, length)), embedded),
+        EmbeddedPoints(np.zeros((num, length)), lengthscale[:, None, :] * embedded),
         basis,
         np.ones((num, 1, length)),
         np.einsum("gmn,gm->gn", basis, whitened)[:, None],
         ones,
         noise_variance[:, None],
-        np.zeros(num),
+        nothing,
         np.ones(num),
     )
     (y_mean,), (y_std,) = arrays.take(".y_mean"), arrays.take(".y_std")
@@ -256,14 +278,15 @@ def _spread(arrays: StackedArrays) -> LogSpread:
 
 _BUILDERS: dict[str, Callable[[Settings, StackedArrays, int], AbstractBelief]] = {
     "ABLR": _linear,
+    "AveragedGP": _averaged,
     "Ensemble": _ensemble,
     "FPacohMap": _with_effects,
     "FPacohVI": _hyper_posterior,
     "FittedGP": _fitted,
+    "FixedGP": _without_effects,
     "Guarded": _guarded,
     "LearnedGP": _without_effects,
     "PacohMap": _without_effects,
     "RankWeightedGP": _rank_weighted,
     "SelfStandardisedGP": _self_standardised,
-    "VanillaGP": _without_effects,
 }
