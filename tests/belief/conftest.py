@@ -35,7 +35,7 @@ DRAWS = {"num_priors": 4, "num_functions": 4}
 EFFECTS = {"offset": True, "amplitude": True, "warp": True}
 # Every kernel at least once, in sums and products.
 COMPOSED = Matern(smoothness=1.5) * Constant(0.3) + Linear() + Periodic(log_period=1.0)
-OTHERS = RationalQuadratic(log_lengthscale=[0.1, -0.2, 0.3]) + Matern(smoothness=2.5)
+OTHERS = RationalQuadratic(log_lengthscale=np.array([0.1, -0.2, 0.3])) + Matern(smoothness=2.5)
 
 METHODS: dict[str, Callable[[], AbstractMethod]] = {
     "ABLR": lambda: ABLR(**QUICK),

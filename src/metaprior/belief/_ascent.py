@@ -5,9 +5,12 @@ r"""Quasi-Newton ascent inside a box, from several starts side by side.
     g           gradients of the function at x                 (r, p)
     H           estimates of the inverse of minus the Hessian  (r, p, p)
 
-The same steps as the compiled ascent that fits processes while a prior is learned, so that both
-find the same of several local maxima. Coordinates that sit on a bound with the gradient pointing
-outwards are held there for the step; the step length is the best of a fixed ladder.
+Coordinates that sit on a bound with the gradient pointing outwards are held there for a step.
+
+`ascend` takes the same steps as the compiled ascent that fits processes while a prior is learned,
+so that both find the same of several local maxima: the step length is the best of a fixed ladder.
+`climb` needs one gradient per step, and no values: for functions that are evaluated fast, where
+what counts is the number of calls.
 """
 
 import abc
@@ -19,7 +22,11 @@ from jaxtyping import Bool, Float
 STEP_LADDER = 2.0 ** np.array([1, 0, -1, -2, -3, -5, -7, -10])
 # Below every gradient that matters, above what would overflow when divided by.
 SMALLEST = 1e-200
+# The first trial step moves by this fraction of the box.
 FIRST_STEP = 0.1
+# Of `climb`: the share of the expected rise that a step must have, and a step not worth making.
+SUFFICIENT = 1e-4
+SHORTEST = 1e-9
 
 
 class AbstractSmoothFunction(abc.ABC):
@@ -74,15 +81,7 @@ def _step(
     upper: Float[np.ndarray, " p"],
 ) -> tuple[Climb, Bool[np.ndarray, " r"]]:
     x, width, num = state.x, upper - lower, len(state.x)
-    outwards = ((x <= lower) & (state.gradient < 0)) | ((x >= upper) & (state.gradient > 0))
-    gradient = np.where(outwards, 0.0, state.gradient)
-    direction = np.einsum("rpq,rq->rp", state.inverse_hessian, gradient)
-    direction = np.where(outwards, 0.0, direction)
-    # Far from the maximum the estimate may point downhill: then follow the gradient.
-    lengths = np.linalg.norm(direction, axis=1) * np.linalg.norm(gradient, axis=1)
-    uphill = np.sum(direction * gradient, axis=1) > 1e-10 * lengths
-    steepest = _rate(gradient, width, FIRST_STEP)[:, None] * gradient
-    direction = np.where(uphill[:, None], direction, steepest)
+    direction, _ = _uphill(state, lower, upper)
     trials = np.clip(x[:, None] + STEP_LADDER[:, None] * direction[:, None], lower, upper)
     values = function.values(trials.reshape(-1, x.shape[1])).reshape(num, -1)
     best = np.argmax(values, axis=1)
@@ -91,31 +90,89 @@ def _step(
     value, new_gradient = function.gradients(new_x)
     # A step that failed means that the estimate misleads: start it again from the gradient.
     again = _rate(new_gradient, width, FIRST_STEP / 10)[:, None, None] * np.eye(x.shape[1])
-    changes = zip(state.inverse_hessian, new_x - x, state.gradient - new_gradient, strict=True)
-    updated = np.stack([_bfgs_update(*change) for change in changes])
+    updated = _bfgs_update(state.inverse_hessian, new_x - x, state.gradient - new_gradient)
     inverse_hessian = np.where(improved[:, None, None], updated, again)
     return Climb(new_x, value, new_gradient, inverse_hessian), improved
 
 
+def climb(
+    function: AbstractSmoothFunction,
+    starts: Float[np.ndarray, "r p"],
+    lower: Float[np.ndarray, "r p"],
+    upper: Float[np.ndarray, "r p"],
+    *,
+    num_steps: int,
+) -> Climb:
+    """A point that is no worse for each start, in a box of its own.
+
+    A step that does not rise enough (Armijo) is tried again at a quarter of its length. An ascent
+    is left alone once it moves by less than `SHORTEST` in every coordinate.
+    """
+    value, gradient = function.gradients(starts)
+    width = np.maximum(np.max(upper - lower, axis=0), SHORTEST)
+    guess = _rate(gradient, width, FIRST_STEP)[:, None, None] * np.eye(starts.shape[1])
+    state = Climb(starts, value, gradient, guess)
+    length, active = np.ones(len(starts)), np.arange(len(starts))
+    for _ in range(num_steps):
+        own = Climb(*(part[active] for part in state))
+        box = lower[active], upper[active]
+        direction, free = _uphill(own, *box)
+        trial = np.clip(own.x + length[active, None] * direction, *box)
+        moved = trial - own.x
+        still_moving = np.max(np.abs(moved), axis=1) > SHORTEST
+        if not still_moving.all():
+            active = active[still_moving]
+            if len(active) == 0:
+                break
+            continue
+        value, gradient = function.gradients(trial)
+        rises = value > own.value + SUFFICIENT * np.sum(free * moved, axis=1)
+        length[active] = np.where(rises, 1.0, 0.25 * length[active])
+        updated = _bfgs_update(own.inverse_hessian, moved, own.gradient - gradient)
+        found = Climb(trial, value, gradient, updated)
+        for old, new in zip(state, found, strict=True):
+            old[active[rises]] = new[rises]
+    return state
+
+
+def _uphill(
+    state: Climb, lower: Float[np.ndarray, "*r p"], upper: Float[np.ndarray, "*r p"]
+) -> tuple[Float[np.ndarray, "r p"], Float[np.ndarray, "r p"]]:
+    """The direction of the next step, and the gradient without what points out of the box."""
+    x = state.x
+    outwards = ((x <= lower) & (state.gradient < 0)) | ((x >= upper) & (state.gradient > 0))
+    gradient = np.where(outwards, 0.0, state.gradient)
+    direction = (state.inverse_hessian @ gradient[..., None])[..., 0]
+    direction = np.where(outwards, 0.0, direction)
+    # Far from the maximum the estimate may point downhill: then follow the gradient.
+    lengths = np.linalg.norm(direction, axis=1) * np.linalg.norm(gradient, axis=1)
+    is_uphill = np.sum(direction * gradient, axis=1) > 1e-10 * lengths
+    widths = np.broadcast_to(np.where(upper > lower, upper - lower, np.inf), x.shape)
+    steepest = _rate(gradient, widths, FIRST_STEP)[:, None] * gradient
+    return np.where(is_uphill[:, None], direction, steepest), gradient
+
+
 def _rate(
-    gradient: Float[np.ndarray, "r p"], width: Float[np.ndarray, " p"], fraction: float
+    gradient: Float[np.ndarray, "r p"], width: Float[np.ndarray, "*r p"], fraction: float
 ) -> Float[np.ndarray, " r"]:
     """The step length along the gradient that moves at most a fraction of the box."""
     return fraction / np.maximum(np.max(np.abs(gradient) / width, axis=1), SMALLEST)
 
 
 def _bfgs_update(
-    inverse_hessian: Float[np.ndarray, "p p"],
-    moved: Float[np.ndarray, " p"],
-    bent: Float[np.ndarray, " p"],
-) -> Float[np.ndarray, "p p"]:
+    inverse_hessian: Float[np.ndarray, "r p p"],
+    moved: Float[np.ndarray, "r p"],
+    bent: Float[np.ndarray, "r p"],
+) -> Float[np.ndarray, "r p p"]:
     r"""$H \leftarrow (I - \rho s b^\top) H (I - \rho b s^\top) + \rho s s^\top$,
     $\rho = 1 / s^\top b$, where the function bends downwards along the step."""
     # A coordinate kept at its bound says nothing about the curvature along the others.
     bent = np.where(moved == 0.0, 0.0, bent)
-    curvature = moved @ bent
-    if curvature <= 1e-12 * np.linalg.norm(moved) * np.linalg.norm(bent):
-        return inverse_hessian
-    rho = 1.0 / curvature
-    left = np.eye(len(moved)) - rho * np.outer(moved, bent)
-    return left @ inverse_hessian @ left.T + rho * np.outer(moved, moved)
+    curvature = np.sum(moved * bent, axis=1)
+    lengths = np.linalg.norm(moved, axis=1) * np.linalg.norm(bent, axis=1)
+    is_concave = curvature > 1e-12 * lengths
+    rho = 1.0 / np.where(is_concave, curvature, 1.0)
+    left = np.eye(moved.shape[1]) - rho[:, None, None] * moved[:, :, None] * bent[:, None, :]
+    step = rho[:, None, None] * moved[:, :, None] * moved[:, None, :]
+    updated = left @ inverse_hessian @ left.transpose(0, 2, 1) + step
+    return np.where(is_concave[:, None, None], updated, inverse_hessian)
