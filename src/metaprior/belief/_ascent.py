@@ -109,9 +109,9 @@ def climb(
     is left alone once it moves by less than `SHORTEST` in every coordinate.
     """
     value, gradient = function.gradients(starts)
-    width = np.maximum(np.max(upper - lower, axis=0), SHORTEST)
-    guess = _rate(gradient, width, FIRST_STEP)[:, None, None] * np.eye(starts.shape[1])
-    state = Climb(starts, value, gradient, guess)
+    rate = _rate(gradient, _widths(lower, upper), FIRST_STEP)
+    guess = rate[:, None, None] * np.eye(starts.shape[1])
+    state = Climb(starts.copy(), value, gradient, guess)
     length, active = np.ones(len(starts)), np.arange(len(starts))
     for _ in range(num_steps):
         own = Climb(*(part[active] for part in state))
@@ -147,9 +147,15 @@ def _uphill(
     # Far from the maximum the estimate may point downhill: then follow the gradient.
     lengths = np.linalg.norm(direction, axis=1) * np.linalg.norm(gradient, axis=1)
     is_uphill = np.sum(direction * gradient, axis=1) > 1e-10 * lengths
-    widths = np.broadcast_to(np.where(upper > lower, upper - lower, np.inf), x.shape)
-    steepest = _rate(gradient, widths, FIRST_STEP)[:, None] * gradient
+    steepest = _rate(gradient, _widths(lower, upper), FIRST_STEP)[:, None] * gradient
     return np.where(is_uphill[:, None], direction, steepest), gradient
+
+
+def _widths(
+    lower: Float[np.ndarray, "*r p"], upper: Float[np.ndarray, "*r p"]
+) -> Float[np.ndarray, "*r p"]:
+    """Widths of boxes; a closed dimension has none, and takes no part in any step."""
+    return np.where(upper > lower, upper - lower, np.inf)
 
 
 def _rate(

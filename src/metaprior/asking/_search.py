@@ -1,0 +1,127 @@
+"""Maximising a score: over the whole space by multi-start ascent, or over given candidates.
+
+Spaces may be mixed. Integers are relaxed during the ascent and snapped after it; categories are
+searched by the candidates and, like integers, by single steps to neighbouring values at the end,
+the reals following every step.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from metaprior.asking._moves import Moves
+from metaprior.belief import AbstractSmoothFunction, climb
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How hard to search: numbers of candidates, of starts and of steps from each start."""
+
+    num_global: int = 1488
+    num_local: int = 512
+    num_starts: int = 8
+    num_steps: int = 40
+    neighbour_rounds: int = 3
+
+    def candidates(
+        self,
+        moves: Moves,
+        x: Float[np.ndarray, "n d"],
+        y: Float[np.ndarray, " n"],
+        rng: np.random.Generator,
+    ) -> Float[np.ndarray, "m d"]:
+        """Valid points all over the space, and some around the best points of the run.
+
+        The first are a low-discrepancy set, shifted at random; the others perturb the best points
+        at several distances, since optima are often found near good points.
+        """
+        d = moves.num_columns
+        everywhere = (low_discrepancy(self.num_global, d) + rng.uniform(size=d)) % 1.0
+        if len(y) == 0:
+            # Without observations there is no good place to stay near to.
+            centres = np.full((self.num_local, d), 0.5)
+        else:
+            best = np.argsort(-y, kind="stable")[:4]
+            centres = x[rng.choice(best, size=self.num_local)]
+        scale = 10.0 ** rng.uniform(-3.0, -0.7, size=(self.num_local, 1))
+        nearby = centres + scale * rng.standard_normal((self.num_local, d))
+        return moves.snap(np.concatenate([everywhere, np.clip(nearby, 0.0, 1.0)]))
+
+
+def maximum(
+    score: AbstractSmoothFunction,
+    moves: Moves,
+    candidates: Float[np.ndarray, "m d"],
+    effort: Effort,
+) -> Float[np.ndarray, " d"]:
+    """The valid point with the largest score found by ascent from the best candidates."""
+    scores = score.values(candidates)
+    starts = candidates[_diverse_best(scores, effort.num_starts)]
+    tops = _climbed(score, starts, moves.is_free, effort)
+    if moves.is_discrete:
+        tops = moves.snap(tops)
+        for _ in range(effort.neighbour_rounds):
+            stepped = _best_neighbours(score, moves, tops)
+            # The reals were chosen for integers between the steps: they follow what is discrete.
+            moved = _climbed(score, stepped, moves.is_real, effort)
+            if np.array_equal(moved, tops):
+                break
+            tops = moved
+    # Snapping may lose what the ascent had won: the untouched starts stay in the race.
+    finalists = np.concatenate([tops, starts])
+    return finalists[np.argmax(score.values(finalists))]
+
+
+def best_candidate(
+    score: AbstractSmoothFunction,
+    candidates: Float[np.ndarray, "m d"],
+    allowed: Bool[np.ndarray, " m"],
+) -> int:
+    """Index of the allowed candidate with the largest score."""
+    rows = np.flatnonzero(allowed)
+    return int(rows[np.argmax(score.values(candidates[rows]))])
+
+
+def _climbed(
+    score: AbstractSmoothFunction,
+    starts: Float[np.ndarray, "r d"],
+    moving: Bool[np.ndarray, " d"],
+    effort: Effort,
+) -> Float[np.ndarray, "r d"]:
+    """The tops above the starts, reached by the columns that are moving."""
+    if not moving.any():
+        return starts
+    # What does not move stays where it is: the box around it is closed.
+    lower, upper = np.where(moving, 0.0, starts), np.where(moving, 1.0, starts)
+    return climb(score, starts, lower, upper, num_steps=effort.num_steps).x
+
+
+def _best_neighbours(
+    score: AbstractSmoothFunction, moves: Moves, points: Float[np.ndarray, "r d"]
+) -> Float[np.ndarray, "r d"]:
+    """The best of each point and its neighbours."""
+    options = [moves.neighbours(point) for point in points]
+    ends = np.cumsum([len(own) for own in options])
+    values = np.split(score.values(np.concatenate(options)), ends[:-1])
+    return np.stack([own[np.argmax(v)] for own, v in zip(options, values, strict=True)])
+
+
+def _diverse_best(scores: Float[np.ndarray, " m"], num: int) -> Int[np.ndarray, " num"]:
+    """Half of the starts are the best of all; the others are each the best of its own share of
+    the candidates, so that one high peak does not take every start."""
+    half = num // 2
+    best = np.argsort(-scores, kind="stable")[: num - half]
+    groups = scores[: half * (len(scores) // half)].reshape(-1, half)
+    return np.concatenate([best, np.argmax(groups, axis=0) * half + np.arange(half)])
+
+
+def low_discrepancy(num: int, d: int) -> Float[np.ndarray, "num d"]:
+    r"""Points that cover the cube evenly: $x_i = i\, \alpha \bmod 1$ with
+    $\alpha_j = \varphi^{-j}$ and $\varphi$ the root of $\varphi^{d+1} = \varphi + 1$ (Roberts 2018:
+    the golden ratio for one dimension, and its relatives for more)."""
+    phi = 2.0
+    for _ in range(64):
+        phi = (1.0 + phi) ** (1.0 / (d + 1))
+    steps = phi ** -np.arange(1.0, d + 1.0)
+    return np.arange(num)[:, None] * steps[None, :] % 1.0

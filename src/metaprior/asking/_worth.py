@@ -1,0 +1,242 @@
+r"""How much a query is worth: from a belief about the run to a score, larger is better.
+
+symbol      meaning
+mu          posterior mean
+sigma       posterior standard deviation: of an observation in confidence bounds, as in the paper;
+            of the function in expected improvement
+
+Scores and their derivatives by hand, for many points at once; all of them are those of the
+acquisition functions that compiled policies use.
+"""
+
+import abc
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from scipy.spatial.distance import cdist
+from scipy.special import log_ndtr, ndtr
+
+from metaprior.belief import AbstractPath, AbstractSmoothFunction, ConditionedBelief
+
+# Variances below this are rounding; the slope of their root, and a quotient by it, would be too.
+SMALLEST_VARIANCE = 1e-16
+# Below this, the improvement is a series: its two terms cancel.
+FAR_BELOW = -30.0
+LOG_SQRT_2_PI = 0.9189385332046727
+
+
+class AbstractWorth(abc.ABC):
+    """How much a query is worth."""
+
+    @abc.abstractmethod
+    def score(
+        self,
+        belief: ConditionedBelief,
+        anchors: Float[np.ndarray, "m d"],
+        rng: np.random.Generator,
+    ) -> AbstractSmoothFunction:
+        """The function to be maximised; `anchors` cover what may be asked."""
+
+
+@dataclass(frozen=True)
+class Bound(AbstractWorth):
+    r"""$\mu(x) + \beta\, \sigma(x)$, with $\sigma$ the predictive standard deviation."""
+
+    beta: float = 2.0
+
+    def score(self, belief, anchors, rng):
+        return BoundScore(belief, self.beta)
+
+
+@dataclass(frozen=True)
+class BoundScore(AbstractSmoothFunction):
+    """The score of `Bound`."""
+
+    belief: ConditionedBelief
+    beta: float
+
+    def values(self, x):
+        moments = self.belief.moments(x)
+        return moments.mean + self.beta * np.sqrt(moments.variance)
+
+    def gradients(self, x):
+        moments, mean_slope, variance_slope = self.belief.slopes(x)
+        std = np.sqrt(moments.variance)
+        slope = mean_slope + self.beta * variance_slope / (2.0 * std[:, None])
+        return moments.mean + self.beta * std, slope
+
+
+@dataclass(frozen=True)
+class CheckedBound(AbstractWorth):
+    r"""The upper confidence bound, with checks of the model once it claims that nothing is left.
+
+    A learned prior can be sure of itself and wrong about a task that is unlike the past ones; the
+    bound alone then asks for the same local optimum again and again. Here, when no point could
+    beat the best observation by a noticeable margin,
+
+    $$ \max_x \mu(x) + \beta\, \sigma(x) < y^* + \tau \,(\max_x \mu(x) - \min_x \mu(x)), $$
+
+    every other query widens the bound until some point could; the queries between polish the
+    optimum as before.
+
+    What a model calls noise is often a rough function, which says the same to the same question.
+    So noise is worth a look where nothing was observed yet, and nothing at a distance $r$ from a
+    query that is small beside the reach $\ell$:
+
+    $$ \sigma^2(x) = \sigma_f^2(x) + (1 - e^{-r^2 / 2 \ell^2})\, \sigma_\text{noise}^2(x). $$
+    """
+
+    beta: float = 1.0
+    tolerance: float = 1e-4
+    reach: float = 0.1
+
+    def score(self, belief, anchors, rng):
+        usual = CheckedBoundScore(belief, self.beta, self.reach)
+        if len(belief.y) % 2 == 0:
+            return usual
+        mean, std = usual.expected(anchors)
+        margin = self.tolerance * (np.max(mean) - np.min(mean))
+        needed = np.min((np.max(belief.y) + margin - mean) / std)
+        if needed <= self.beta:
+            return usual
+        # A little more than needed, so that the likeliest surprise stands out.
+        return CheckedBoundScore(belief, 1.2 * float(needed), self.reach)
+
+
+@dataclass(frozen=True)
+class CheckedBoundScore(AbstractSmoothFunction):
+    """The score of `CheckedBound`."""
+
+    belief: ConditionedBelief
+    beta: float
+    reach: float
+
+    def expected(
+        self, x: Float[np.ndarray, "k d"]
+    ) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
+        """Mean, and the standard deviation that the bound is made of."""
+        moments, (news, _) = self.belief.moments(x), self._news(x)
+        variance = moments.function_variance + news * moments.noise_variance
+        return moments.mean, np.sqrt(np.maximum(variance, SMALLEST_VARIANCE))
+
+    def values(self, x):
+        mean, std = self.expected(x)
+        return mean + self.beta * std
+
+    def gradients(self, x):
+        moments, mean_slope, variance_slope = self.belief.slopes(x)
+        news, news_slope = self._news(x)
+        noise = moments.noise_variance
+        variance = moments.function_variance + news * noise
+        std = np.sqrt(np.maximum(variance, SMALLEST_VARIANCE))
+        by_variance = np.where(variance > SMALLEST_VARIANCE, self.beta / (2.0 * std), 0.0)
+        total = variance_slope + noise[:, None] * news_slope
+        return moments.mean + self.beta * std, mean_slope + by_variance[:, None] * total
+
+    def _news(
+        self, x: Float[np.ndarray, "k d"]
+    ) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, "k d"]]:
+        r"""$1 - e^{-r^2 / 2 \ell^2}$ for the distance $r$ to the nearest query, and its slope."""
+        if len(self.belief.x) == 0:
+            return np.ones(len(x)), np.zeros_like(x)
+        squares = cdist(x, self.belief.x, "sqeuclidean")
+        nearest = np.argmin(squares, axis=1)
+        exponent = -0.5 * squares[np.arange(len(x)), nearest] / self.reach**2
+        slope = np.exp(exponent)[:, None] * (x - self.belief.x[nearest]) / self.reach**2
+        return -np.expm1(exponent), slope
+
+
+@dataclass(frozen=True)
+class LogImprovement(AbstractWorth):
+    r"""$\ln \mathbb{E} \max(f(x) - y^*, 0)$, stable where the improvement underflows.
+
+    $y^*$ is the best observation; before the first, the largest posterior mean at the anchors.
+    """
+
+    def score(self, belief, anchors, rng):
+        if len(belief.y) > 0:
+            return LogImprovementScore(belief, float(np.max(belief.y)))
+        return LogImprovementScore(belief, float(np.max(belief.moments(anchors).mean)))
+
+
+@dataclass(frozen=True)
+class LogImprovementScore(AbstractSmoothFunction):
+    """The score of `LogImprovement`; `best` is $y^*$."""
+
+    belief: ConditionedBelief
+    best: float
+
+    def values(self, x):
+        moments = self.belief.moments(x)
+        std = np.sqrt(np.maximum(moments.function_variance, SMALLEST_VARIANCE))
+        return np.log(std) + log_standard_improvement((moments.mean - self.best) / std)
+
+    def gradients(self, x):
+        r"""With $u = (\mu - y^*) / \sigma$, $\partial \ln h = \Phi(u) / h(u)\, \partial u$."""
+        moments, mean_slope, variance_slope = self.belief.slopes(x)
+        variance = moments.function_variance
+        std = np.sqrt(np.maximum(variance, SMALLEST_VARIANCE))
+        is_known = (variance > SMALLEST_VARIANCE)[:, None]
+        std_slope = np.where(is_known, variance_slope / (2.0 * std[:, None]), 0.0)
+        u = (moments.mean - self.best) / std
+        log_h = log_standard_improvement(u)
+        by_u = np.exp(log_ndtr(u) - log_h)[:, None]
+        u_slope = (mean_slope - u[:, None] * std_slope) / std[:, None]
+        return np.log(std) + log_h, std_slope / std[:, None] + by_u * u_slope
+
+
+@dataclass(frozen=True)
+class DrawnFunction(AbstractWorth):
+    """A function drawn from the belief (Thompson sampling): its maximum is the query.
+
+    - `num_anchors`: at most so many of the anchors are drawn exactly.
+    """
+
+    num_anchors: int = 512
+
+    def score(self, belief, anchors, rng):
+        stride = -(-len(anchors) // self.num_anchors)
+        return PathScore(belief.path(anchors[::stride], rng))
+
+
+@dataclass(frozen=True)
+class PathScore(AbstractSmoothFunction):
+    """The score of `DrawnFunction`."""
+
+    path: AbstractPath
+
+    def values(self, x):
+        return self.path(x)
+
+    def gradients(self, x):
+        return self.path.slopes(x)
+
+
+@dataclass(frozen=True)
+class MeanScore(AbstractSmoothFunction):
+    """The posterior mean: where it is largest is the answer if the run ended now."""
+
+    belief: ConditionedBelief
+
+    def values(self, x):
+        return self.belief.moments(x).mean
+
+    def gradients(self, x):
+        slopes = self.belief.slopes(x)
+        return slopes.moments.mean, slopes.mean
+
+
+def log_standard_improvement(u: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
+    r"""$\ln h(u)$ with $h(u) = \varphi(u) + u \Phi(u)$.
+
+    For $u \ll 0$ the two terms cancel; there the series
+    $h(u) = \varphi(u)\, u^{-2} (1 - 3 u^{-2} + 15 u^{-4} - 105 u^{-6} + \dots)$ takes over.
+    """
+    far = u < FAR_BELOW
+    near_u = np.where(far, -1.0, u)
+    near = np.log(np.exp(-0.5 * near_u**2 - LOG_SQRT_2_PI) + near_u * ndtr(near_u))
+    far_u = np.where(far, u, FAR_BELOW)
+    s = 1.0 / far_u**2
+    series = 1.0 - 3.0 * s * (1.0 - 5.0 * s * (1.0 - 7.0 * s * (1.0 - 9.0 * s)))
+    return np.where(far, -0.5 * far_u**2 - LOG_SQRT_2_PI + np.log(s * series), near)
