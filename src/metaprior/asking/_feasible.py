@@ -23,6 +23,7 @@ from metaprior.asking._worth import (
     SMALLEST_VARIANCE,
     AbstractWorth,
     LogImprovementScore,
+    ScoredAnchors,
 )
 from metaprior.belief import AbstractSmoothFunction, ConditionedBelief, FittedBelief
 
@@ -42,7 +43,8 @@ class FeasibleImprovement(AbstractWorth):
 
     def score(self, belief, anchors, rng):
         improvement = None if self.best is None else LogImprovementScore(belief, self.best)
-        return FeasibleScore(improvement, self.constraints)
+        score = FeasibleScore(improvement, self.constraints)
+        return ScoredAnchors(score, score.values(anchors))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from metaprior.asking._moves import Moves
-from metaprior.asking._search import Effort, best_candidate, maximum
+from metaprior.asking._search import Effort, maximum
 from metaprior.asking._worth import AbstractWorth
 from metaprior.belief import AbstractBelief, ConditionedBelief
 
@@ -14,7 +14,7 @@ from metaprior.belief import AbstractBelief, ConditionedBelief
 SAME_POINT = 1e-9
 
 
-class Progress(NamedTuple):
+class RunSoFar(NamedTuple):
     """What is known of a run: observations, queries under way, and queries that failed."""
 
     x: Float[np.ndarray, "n d"]
@@ -40,9 +40,9 @@ def propose(
     belief: AbstractBelief,
     worth: AbstractWorth,
     moves: Moves,
-    run: Progress,
+    run: RunSoFar,
+    effort: Effort,
     rng: np.random.Generator,
-    effort: Effort = Effort(),
 ) -> Float[np.ndarray, " d"]:
     """The valid point that is worth most.
 
@@ -52,13 +52,13 @@ def propose(
     """
     believed = run.believed(belief)
     candidates = effort.candidates(moves, believed.x, believed.y, rng)
-    score = worth.score(believed, candidates, rng)
-    x = maximum(score, moves, candidates, effort)
+    scored = worth.score(believed, candidates, rng)
+    x = maximum(scored, moves, candidates, effort)
     avoided = np.vstack([run.pending, run.failed])
     if unused(x[None], avoided).all():
         return x
     allowed = unused(candidates, avoided)
-    return candidates[best_candidate(score, candidates, allowed)] if allowed.any() else x
+    return candidates[_best(scored.values, allowed)] if allowed.any() else x
 
 
 def propose_among(
@@ -66,12 +66,17 @@ def propose_among(
     worth: AbstractWorth,
     candidates: Float[np.ndarray, "m d"],
     allowed: Bool[np.ndarray, " m"],
-    run: Progress,
+    run: RunSoFar,
     rng: np.random.Generator,
 ) -> int:
     """Index of the allowed candidate that is worth most."""
     believed = run.believed(belief)
-    return best_candidate(worth.score(believed, candidates, rng), candidates, allowed)
+    return _best(worth.score(believed, candidates, rng).values, allowed)
+
+
+def _best(values: Float[np.ndarray, " m"], allowed: Bool[np.ndarray, " m"]) -> int:
+    """Index of the largest allowed value."""
+    return int(np.argmax(np.where(allowed, values, -np.inf)))
 
 
 def unused(

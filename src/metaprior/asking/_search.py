@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from metaprior.asking._moves import Moves
+from metaprior.asking._worth import ScoredAnchors
 from metaprior.belief import AbstractSmoothFunction, climb
 
 
@@ -20,8 +21,8 @@ class Effort:
 
     num_global: int = 1488
     num_local: int = 512
-    num_starts: int = 8
-    num_steps: int = 40
+    num_starts: int = 16
+    num_steps: int = 30
     neighbour_rounds: int = 3
 
     def candidates(
@@ -50,14 +51,17 @@ class Effort:
 
 
 def maximum(
-    score: AbstractSmoothFunction,
+    scored: ScoredAnchors,
     moves: Moves,
     candidates: Float[np.ndarray, "m d"],
     effort: Effort,
 ) -> Float[np.ndarray, " d"]:
-    """The valid point with the largest score found by ascent from the best candidates."""
-    scores = score.values(candidates)
-    starts = candidates[_diverse_best(scores, effort.num_starts)]
+    """The valid point with the largest score found by ascent from the best candidates.
+
+    - `scored`: the score, and its values at the candidates.
+    """
+    score = scored.score
+    starts = candidates[_diverse_best(scored.values, effort.num_starts)]
     tops = _climbed(score, starts, moves.is_free, effort)
     if moves.is_discrete:
         tops = moves.snap(tops)
@@ -71,16 +75,6 @@ def maximum(
     # Snapping may lose what the ascent had won: the untouched starts stay in the race.
     finalists = np.concatenate([tops, starts])
     return finalists[np.argmax(score.values(finalists))]
-
-
-def best_candidate(
-    score: AbstractSmoothFunction,
-    candidates: Float[np.ndarray, "m d"],
-    allowed: Bool[np.ndarray, " m"],
-) -> int:
-    """Index of the allowed candidate with the largest score."""
-    rows = np.flatnonzero(allowed)
-    return int(rows[np.argmax(score.values(candidates[rows]))])
 
 
 def _climbed(

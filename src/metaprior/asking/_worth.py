@@ -11,6 +11,7 @@ acquisition functions that compiled policies use.
 
 import abc
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -26,6 +27,13 @@ FAR_BELOW = -30.0
 LOG_SQRT_2_PI = 0.9189385332046727
 
 
+class ScoredAnchors(NamedTuple):
+    """A score, and its values at the anchors."""
+
+    score: AbstractSmoothFunction
+    values: Float[np.ndarray, " m"]
+
+
 class AbstractWorth(abc.ABC):
     """How much a query is worth."""
 
@@ -35,7 +43,7 @@ class AbstractWorth(abc.ABC):
         belief: ConditionedBelief,
         anchors: Float[np.ndarray, "m d"],
         rng: np.random.Generator,
-    ) -> AbstractSmoothFunction:
+    ) -> ScoredAnchors:
         """The function to be maximised; `anchors` cover what may be asked."""
 
 
@@ -46,7 +54,7 @@ class Bound(AbstractWorth):
     beta: float = 2.0
 
     def score(self, belief, anchors, rng):
-        return BoundScore(belief, self.beta)
+        return _scored(BoundScore(belief, self.beta), anchors)
 
 
 @dataclass(frozen=True)
@@ -92,16 +100,14 @@ class CheckedBound(AbstractWorth):
     reach: float = 0.1
 
     def score(self, belief, anchors, rng):
-        usual = CheckedBoundScore(belief, self.beta, self.reach)
-        if len(belief.y) % 2 == 0:
-            return usual
-        mean, std = usual.expected(anchors)
-        margin = self.tolerance * (np.max(mean) - np.min(mean))
-        needed = np.min((np.max(belief.y) + margin - mean) / std)
-        if needed <= self.beta:
-            return usual
-        # A little more than needed, so that the likeliest surprise stands out.
-        return CheckedBoundScore(belief, 1.2 * float(needed), self.reach)
+        mean, std = CheckedBoundScore(belief, self.beta, self.reach).expected(anchors)
+        beta = self.beta
+        if len(belief.y) % 2 == 1:
+            margin = self.tolerance * (np.max(mean) - np.min(mean))
+            needed = float(np.min((np.max(belief.y) + margin - mean) / std))
+            # A little more than needed, so that the likeliest surprise stands out.
+            beta = 1.2 * needed if needed > self.beta else self.beta
+        return ScoredAnchors(CheckedBoundScore(belief, beta, self.reach), mean + beta * std)
 
 
 @dataclass(frozen=True)
@@ -155,9 +161,8 @@ class LogImprovement(AbstractWorth):
     """
 
     def score(self, belief, anchors, rng):
-        if len(belief.y) > 0:
-            return LogImprovementScore(belief, float(np.max(belief.y)))
-        return LogImprovementScore(belief, float(np.max(belief.moments(anchors).mean)))
+        known = belief.y if len(belief.y) else belief.moments(anchors).mean
+        return _scored(LogImprovementScore(belief, float(np.max(known))), anchors)
 
 
 @dataclass(frozen=True)
@@ -197,7 +202,7 @@ class DrawnFunction(AbstractWorth):
 
     def score(self, belief, anchors, rng):
         stride = -(-len(anchors) // self.num_anchors)
-        return PathScore(belief.path(anchors[::stride], rng))
+        return _scored(PathScore(belief.path(anchors[::stride], rng)), anchors)
 
 
 @dataclass(frozen=True)
@@ -225,6 +230,10 @@ class MeanScore(AbstractSmoothFunction):
     def gradients(self, x):
         slopes = self.belief.slopes(x)
         return slopes.moments.mean, slopes.mean
+
+
+def _scored(score: AbstractSmoothFunction, anchors: Float[np.ndarray, "m d"]) -> ScoredAnchors:
+    return ScoredAnchors(score, score.values(anchors))
 
 
 def log_standard_improvement(u: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:

@@ -26,7 +26,11 @@ SMALLEST = 1e-200
 FIRST_STEP = 0.1
 # Of `climb`: the share of the expected rise that a step must have, and a step not worth making.
 SUFFICIENT = 1e-4
-SHORTEST = 1e-9
+SHORTEST = 1e-7
+# After so many steps the estimate of the Hessian is worth something: an ascent that is expected to
+# rise by less than this share of what it lacks is given up.
+SURE_AFTER = 6
+HOPE = 5.0
 
 
 class AbstractSmoothFunction(abc.ABC):
@@ -103,30 +107,32 @@ def climb(
     *,
     num_steps: int,
 ) -> Climb:
-    """A point that is no worse for each start, in a box of its own.
+    """A point that is no worse for each start, in a box of its own, and one of them a maximum.
 
     A step that does not rise enough (Armijo) is tried again at a quarter of its length. An ascent
-    is left alone once it moves by less than `SHORTEST` in every coordinate.
+    is left alone once it moves by less than `SHORTEST` in every coordinate, and also once it is so
+    far below the highest that it cannot be expected to reach it.
     """
     value, gradient = function.gradients(starts)
     rate = _rate(gradient, _widths(lower, upper), FIRST_STEP)
     guess = rate[:, None, None] * np.eye(starts.shape[1])
     state = Climb(starts.copy(), value, gradient, guess)
     length, active = np.ones(len(starts)), np.arange(len(starts))
-    for _ in range(num_steps):
+    for step in range(num_steps):
         own = Climb(*(part[active] for part in state))
-        box = lower[active], upper[active]
-        direction, free = _uphill(own, *box)
-        trial = np.clip(own.x + length[active, None] * direction, *box)
-        moved = trial - own.x
-        still_moving = np.max(np.abs(moved), axis=1) > SHORTEST
-        if not still_moving.all():
-            active = active[still_moving]
-            if len(active) == 0:
-                break
-            continue
+        direction, free = _uphill(own, lower[active], upper[active])
+        rise = np.sum(free * direction, axis=1)
+        trial = np.clip(own.x + length[active, None] * direction, lower[active], upper[active])
+        goes_on = np.max(np.abs(trial - own.x), axis=1) > SHORTEST
+        if step >= SURE_AFTER:
+            goes_on &= own.value + HOPE * rise >= np.max(state.value)
+        if not goes_on.any():
+            break
+        active, trial = active[goes_on], trial[goes_on]
+        own = Climb(*(part[goes_on] for part in own))
         value, gradient = function.gradients(trial)
-        rises = value > own.value + SUFFICIENT * np.sum(free * moved, axis=1)
+        moved = trial - own.x
+        rises = value > own.value + SUFFICIENT * np.sum(free[goes_on] * moved, axis=1)
         length[active] = np.where(rises, 1.0, 0.25 * length[active])
         updated = _bfgs_update(own.inverse_hessian, moved, own.gradient - gradient)
         found = Climb(trial, value, gradient, updated)

@@ -37,7 +37,7 @@ from metaprior.belief._processes import EmbeddedPoints, GaussianProcesses, pick
 
 # So many covariances are worked on at once: what predictions need of memory is bounded, and small
 # blocks stay in the cache of the processor.
-BLOCK_SIZE = 2**16
+BLOCK_SIZE = 2**15
 
 
 @dataclass(frozen=True)
@@ -114,12 +114,12 @@ class ConditionedProcesses(AbstractMembers):
         variance = scale * processes.prior_variance(at)[:, None] - known
         mean = at.mean[:, None] + self.coefficients @ covariance
         # Two linear functions of the kernel's sections for each level: mean and variance.
-        for_variance = self.basis.transpose(0, 2, 1)[:, None] @ weighted
-        for_variance *= -2.0 * scale[..., None] ** 2
-        for_mean = np.broadcast_to(self.coefficients[..., None], for_variance.shape)
-        coefficients = np.concatenate([for_mean, for_variance], axis=1)
+        levels, num = scale.shape[1], len(x)
+        coefficients = np.empty((len(scale), 2 * levels, covariance.shape[1], num))
+        coefficients[:, :levels] = self.coefficients[..., None]
+        np.matmul(self.basis.transpose(0, 2, 1)[:, None], weighted, out=coefficients[:, levels:])
+        coefficients[:, levels:] *= -2.0 * scale[..., None] ** 2
         by_mean, by_features = processes.section_slopes(self.seen, kernel_tape, coefficients)
-        levels = scale.shape[1]
         by_mean[:, :levels] += 1.0
         amplitude = processes.amplitude_variance[:, None, None]
         by_mean[:, levels:] += 2.0 * scale * amplitude * at.mean[:, None]

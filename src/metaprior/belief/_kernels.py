@@ -48,7 +48,7 @@ class AbstractStationaryKernel(AbstractStackedKernel):
     variance: Float[np.ndarray, " g"]
 
     def diagonal(self, a):
-        return np.broadcast_to(self.variance[:, None], a.shape[:2])
+        return np.repeat(self.variance[:, None], a.shape[1], axis=1)
 
     def diagonal_slopes(self, a):
         return np.zeros_like(a)

@@ -97,7 +97,9 @@ class StackedConstant(AbstractMap):
     value: Float[np.ndarray, " g"]
 
     def forward(self, z):
-        return np.broadcast_to(self.value[:, None, None], (*z.shape[:2], 1)), z.shape
+        values = np.empty((*z.shape[:2], 1))
+        values[:] = self.value[:, None, None]
+        return values, z.shape
 
     def pullback(self, tape, cotangent):
         return np.zeros((*cotangent.shape[:3], tape[2]))
