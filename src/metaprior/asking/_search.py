@@ -8,19 +8,22 @@ the reals following every step.
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
 from metaprior.asking._moves import Moves
 from metaprior.asking._worth import ScoredAnchors
 from metaprior.belief import AbstractSmoothFunction, climb
+
+# Starts of the search are so far apart from each other, in units of sqrt(d).
+APART = 0.2
 
 
 @dataclass(frozen=True)
 class Effort:
     """How hard to search: numbers of candidates, of starts and of steps from each start."""
 
-    num_global: int = 1488
-    num_local: int = 512
+    num_global: int = 768
+    num_local: int = 256
     num_starts: int = 16
     num_steps: int = 30
     neighbour_rounds: int = 3
@@ -61,20 +64,20 @@ def maximum(
     - `scored`: the score, and its values at the candidates.
     """
     score = scored.score
-    starts = candidates[_diverse_best(scored.values, effort.num_starts)]
-    tops = _climbed(score, starts, moves.is_free, effort)
+    starts = _starts(candidates, scored.values, effort.num_starts)
+    tops, values = _climbed(score, starts, moves.is_free, effort)
     if moves.is_discrete:
         tops = moves.snap(tops)
         for _ in range(effort.neighbour_rounds):
             stepped = _best_neighbours(score, moves, tops)
             # The reals were chosen for integers between the steps: they follow what is discrete.
-            moved = _climbed(score, stepped, moves.is_real, effort)
+            moved, values = _climbed(score, stepped, moves.is_real, effort)
             if np.array_equal(moved, tops):
                 break
             tops = moved
-    # Snapping may lose what the ascent had won: the untouched starts stay in the race.
-    finalists = np.concatenate([tops, starts])
-    return finalists[np.argmax(score.values(finalists))]
+    # Snapping may lose what the ascent had won: the best candidate stays in the race.
+    best = np.argmax(scored.values)
+    return tops[np.argmax(values)] if np.max(values) >= scored.values[best] else candidates[best]
 
 
 def _climbed(
@@ -82,13 +85,14 @@ def _climbed(
     starts: Float[np.ndarray, "r d"],
     moving: Bool[np.ndarray, " d"],
     effort: Effort,
-) -> Float[np.ndarray, "r d"]:
-    """The tops above the starts, reached by the columns that are moving."""
+) -> tuple[Float[np.ndarray, "r d"], Float[np.ndarray, " r"]]:
+    """The tops above the starts, reached by the columns that are moving, and their scores."""
     if not moving.any():
-        return starts
+        return starts, score.values(starts)
     # What does not move stays where it is: the box around it is closed.
     lower, upper = np.where(moving, 0.0, starts), np.where(moving, 1.0, starts)
-    return climb(score, starts, lower, upper, num_steps=effort.num_steps).x
+    found = climb(score, starts, lower, upper, num_steps=effort.num_steps)
+    return found.x, found.value
 
 
 def _best_neighbours(
@@ -101,13 +105,21 @@ def _best_neighbours(
     return np.stack([own[np.argmax(v)] for own, v in zip(options, values, strict=True)])
 
 
-def _diverse_best(scores: Float[np.ndarray, " m"], num: int) -> Int[np.ndarray, " num"]:
-    """Half of the starts are the best of all; the others are each the best of its own share of
-    the candidates, so that one high peak does not take every start."""
-    half = num // 2
-    best = np.argsort(-scores, kind="stable")[: num - half]
-    groups = scores[: half * (len(scores) // half)].reshape(-1, half)
-    return np.concatenate([best, np.argmax(groups, axis=0) * half + np.arange(half)])
+def _starts(
+    candidates: Float[np.ndarray, "m d"], values: Float[np.ndarray, " m"], num: int
+) -> Float[np.ndarray, "r d"]:
+    """At most `num` of the best candidates: most of them apart from each other, so that one high
+    peak does not take every start, and the others the best of all."""
+    close = APART**2 * candidates.shape[1]
+    left, chosen = values.copy(), []
+    for _ in range(num - num // 4):
+        best = int(np.argmax(left))
+        if left[best] == -np.inf:
+            break
+        chosen.append(best)
+        left[np.sum((candidates - candidates[best]) ** 2, axis=1) <= close] = -np.inf
+    best = np.argsort(-values, kind="stable")[: num // 4]
+    return candidates[np.unique([*chosen, *best])]
 
 
 def low_discrepancy(num: int, d: int) -> Float[np.ndarray, "num d"]:

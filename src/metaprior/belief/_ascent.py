@@ -27,6 +27,7 @@ FIRST_STEP = 0.1
 # Of `climb`: the share of the expected rise that a step must have, and a step not worth making.
 SUFFICIENT = 1e-4
 SHORTEST = 1e-7
+LOWEST_RISE = 1e-9
 # After so many steps the estimate of the Hessian is worth something: an ascent that is expected to
 # rise by less than this share of what it lacks is given up.
 SURE_AFTER = 6
@@ -109,15 +110,17 @@ def climb(
 ) -> Climb:
     """A point that is no worse for each start, in a box of its own, and one of them a maximum.
 
-    A step that does not rise enough (Armijo) is tried again at a quarter of its length. An ascent
-    is left alone once it moves by less than `SHORTEST` in every coordinate, and also once it is so
-    far below the highest that it cannot be expected to reach it.
+    A step that does not rise enough (Armijo) is tried again with less of its length. An ascent is
+    left alone once it moves by less than `SHORTEST` in every coordinate, or is expected to rise
+    by less than `LOWEST_RISE` of what the starts differ by, or so far below the highest that it
+    cannot be expected to reach it.
     """
     value, gradient = function.gradients(starts)
     rate = _rate(gradient, _widths(lower, upper), FIRST_STEP)
     guess = rate[:, None, None] * np.eye(starts.shape[1])
     state = Climb(starts.copy(), value, gradient, guess)
     length, active = np.ones(len(starts)), np.arange(len(starts))
+    lowest_rise = LOWEST_RISE * np.ptp(value)
     for step in range(num_steps):
         own = Climb(*(part[active] for part in state))
         direction, free = _uphill(own, lower[active], upper[active])
@@ -126,14 +129,19 @@ def climb(
         goes_on = np.max(np.abs(trial - own.x), axis=1) > SHORTEST
         if step >= SURE_AFTER:
             goes_on &= own.value + HOPE * rise >= np.max(state.value)
+            goes_on &= rise > lowest_rise
         if not goes_on.any():
             break
         active, trial = active[goes_on], trial[goes_on]
         own = Climb(*(part[goes_on] for part in own))
         value, gradient = function.gradients(trial)
         moved = trial - own.x
-        rises = value > own.value + SUFFICIENT * np.sum(free[goes_on] * moved, axis=1)
-        length[active] = np.where(rises, 1.0, 0.25 * length[active])
+        slope = np.sum(free[goes_on] * moved, axis=1)
+        rises = value > own.value + SUFFICIENT * slope
+        # The top of the parabola through both values and the first slope, in units of the step.
+        lacking = np.maximum(own.value + slope - value, SMALLEST)
+        shorter = np.clip(0.5 * slope / lacking, 0.1, 0.5)
+        length[active] = np.where(rises, 1.0, shorter * length[active])
         updated = _bfgs_update(own.inverse_hessian, moved, own.gradient - gradient)
         found = Climb(trial, value, gradient, updated)
         for old, new in zip(state, found, strict=True):

@@ -109,16 +109,19 @@ class ConditionedProcesses(AbstractMembers):
         at, tape = processes.embed_with_tape(x)
         covariance, kernel_tape = processes.between_with_tape(self.seen, at)
         projected = self.basis @ covariance
-        weighted = self.precision[:, :, :, None] * projected[:, None]
-        known = scale**2 * np.sum(weighted * projected[:, None], axis=2)
+        known = scale**2 * (self.precision @ (projected * projected))
         variance = scale * processes.prior_variance(at)[:, None] - known
         mean = at.mean[:, None] + self.coefficients @ covariance
         # Two linear functions of the kernel's sections for each level: mean and variance.
-        levels, num = scale.shape[1], len(x)
-        coefficients = np.empty((len(scale), 2 * levels, covariance.shape[1], num))
+        levels = scale.shape[1]
+        coefficients = np.empty((len(scale), 2 * levels, *covariance.shape[1:]))
         coefficients[:, :levels] = self.coefficients[..., None]
-        np.matmul(self.basis.transpose(0, 2, 1)[:, None], weighted, out=coefficients[:, levels:])
-        coefficients[:, levels:] *= -2.0 * scale[..., None] ** 2
+        weights = -2.0 * scale**2 * self.precision
+        np.matmul(
+            self.basis.transpose(0, 2, 1)[:, None],
+            weights[..., None] * projected[:, None],
+            out=coefficients[:, levels:],
+        )
         by_mean, by_features = processes.section_slopes(self.seen, kernel_tape, coefficients)
         by_mean[:, :levels] += 1.0
         amplitude = processes.amplitude_variance[:, None, None]

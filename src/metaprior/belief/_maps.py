@@ -75,7 +75,8 @@ class StackedNetwork(AbstractMap):
     def pullback(self, tape, cotangent):
         for i in range(len(self.weights) - 1, -1, -1):
             if self._layers[i][2]:
-                cotangent = cotangent * (1.0 - tape[i] ** 2)[:, None]
+                slope = tape[i] * tape[i]
+                cotangent = cotangent * np.subtract(1.0, slope, out=slope)[:, None]
             cotangent = cotangent @ self.weights[i][:, None]
         return cotangent
 

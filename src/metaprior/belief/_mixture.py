@@ -70,12 +70,13 @@ def slopes_of(groups: Groups, x: Float[np.ndarray, "k d"]) -> BeliefSlopes:
     moments = mixed(each, weights)
     mean_slopes = np.concatenate([one.mean for one in slopes])
     variance_slopes = np.concatenate([one.function_variance for one in slopes])
-    # What the means' own slope adds sums to zero, since the weighted differences do.
-    apart = 2.0 * (each.mean - moments.mean[None])[:, :, None] * mean_slopes
+    # What the slope of the mixture's own mean adds is zero, since the weighted differences are.
+    apart = 2.0 * (each.mean - moments.mean)
+    variance_slopes += apart[:, :, None] * mean_slopes
     return BeliefSlopes(
         moments,
-        np.einsum("K,Kkd->kd", weights, mean_slopes),
-        np.einsum("K,Kkd->kd", weights, variance_slopes + apart),
+        (weights @ mean_slopes.reshape(len(weights), -1)).reshape(x.shape),
+        (weights @ variance_slopes.reshape(len(weights), -1)).reshape(x.shape),
     )
 
 
