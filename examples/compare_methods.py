@@ -34,7 +34,7 @@ history = mp.lab.studies.collect_histories(
 tasks = family.sample_tasks(4 if small else 10, key=key_tasks)
 optimum = family.optimum(tasks).value
 
-# %% One row a method
+# %% One row per method
 print(f"{'method':<12} {'regret t=5':>11} {'t=10':>9} {'t=20':>9} {'log-likelihood, 8 points':>26}")
 for name, method in methods.items():
     surrogate = method.meta_train(history, key=key_train)

@@ -2,8 +2,8 @@
 # # A machine that drifts
 #
 # Every week the best setting of a machine is somewhere else, and it is set up again. A lifelong
-# sequence keeps the weeks in a folder, one CSV file each, and learns from all of them before the
-# next one. Does that get faster? `METAPRIOR_SMALL=1` makes it quick.
+# sequence keeps the weeks in a folder, one CSV file per week, and learns from all of them before
+# the next one. Does the search get faster? `METAPRIOR_SMALL=1` makes it quick.
 
 # %%
 import os
@@ -53,7 +53,7 @@ def shown(needed):
     return f"more than {num_tries}" if needed > num_tries else str(needed)
 
 
-# %% Ten weeks, with and without what the weeks before have taught
+# %% Ten weeks, with and without learning from earlier weeks
 needed = {"lifelong": [], "afresh": []}
 with tempfile.TemporaryDirectory() as folder:
     machine = mp.lifelong.PriorSequence.begin(folder, space=space, direction="maximize")

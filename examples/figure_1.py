@@ -2,9 +2,9 @@
 # # Figure 1: what a learned prior believes
 #
 # A fixed GP, PACOH-MAP and F-PACOH-MAP learn from the same ten past runs on functions of one
-# variable, and then see three points of a function that none of them has met: the paper's first
-# figure. `python examples/figure_1.py --out figure-1.png` draws it in less than a minute;
-# `METAPRIOR_SMALL=1` learns for a moment only.
+# variable, and then see three points of an unseen function: the paper's first figure.
+# `python examples/figure_1.py --out figure-1.png` draws it in less than a minute;
+# `METAPRIOR_SMALL=1` trains for a few steps only.
 
 # %%
 import argparse
@@ -26,7 +26,7 @@ num_steps = 200 if small else 4000
 grid = np.linspace(-10.0, 10.0, 201)
 observed_x = np.array([-6.0, 0.0, 6.0])
 
-# %% Past runs, made by fixed GP-UCB, and an unseen function
+# %% Past runs, made by GP-UCB with a fixed GP, and an unseen function
 family = mp.lab.environments.Mixture1d()
 key_past, key_new = jax.random.split(jax.random.key(0))
 past = mp.lab.studies.collect_histories(family, family.num_tasks, family.run_length, key=key_past)
@@ -35,8 +35,8 @@ examples = family.unstack(family.sample_tasks(family.num_tasks, key=jax.random.s
 
 
 # %% Before and after three observations
-# Both with the same weight of what they are pulled to, a process or a distribution of weights; and
-# as published, what was learned about noise and scale is kept on the new run.
+# Both have the same weight of their regulariser (a process, or a distribution over weights). As
+# published, the learned noise and scale are kept on the new run.
 alike = {"kappa": 0.05, "noise_log_spread": 0.0, "scale_log_spread": 0.0, "num_steps": num_steps}
 methods = {
     "FixedGP": mp.methods.FixedGP(),

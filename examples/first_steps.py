@@ -1,5 +1,5 @@
 # %% [markdown]
-# # First steps: a machine that is re-calibrated every day
+# # First steps: a machine that is recalibrated every day
 #
 # Ten past days, twelve settings tried on each; today must not cost twelve.
 
@@ -17,7 +17,7 @@ def quality(setting, day):
     return -8 * (power - 0.2 - day) ** 2 - 0.004 * (speed - 22 - 5 * day) ** 2 + np.cos(3 * power)
 
 
-# %% Past days: settings were tried at random.
+# %% Past days: random settings
 rng = np.random.default_rng(0)
 runs = []
 for day in rng.normal(0.0, 0.15, 10):
@@ -25,7 +25,7 @@ for day in rng.normal(0.0, 0.15, 10):
     runs.append((settings, [quality(setting, day) for setting in settings]))
 tasks = mp.Tasks.from_runs(runs, space=space, direction="maximize")
 
-# %% What do the past days teach?
+# %% What can be learned from the past days?
 prior = mp.learn(tasks, budget="fast", seed=0)
 print(prior.findings.verdict)
 mean, std = prior.condition([], []).predict([{"power": 1.5, "speed": 22}])

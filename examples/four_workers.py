@@ -2,11 +2,11 @@
 # # Four workers on one PostgreSQL storage
 #
 # Past studies are in a PostgreSQL database. A prior is learned from them, and four processes, which
-# know of each other through the database only, work on the next study together.
+# communicate only through the database, work on the next study together.
 #
 # `python examples/four_workers.py postgresql+psycopg://user:password@host/database` uses a database
 # of yours, in which it creates a few studies whose names start with `four-workers`. Without an
-# address, a PostgreSQL server is started for the time being. `METAPRIOR_SMALL=1` is quick.
+# address, a temporary PostgreSQL server is started. `METAPRIOR_SMALL=1` is quick.
 
 # %%
 import argparse
@@ -37,7 +37,7 @@ num_past, past_trials = (4, 6) if small else (10, 15)
 seconds = 0.2 if small else 1.0
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
-# %% Without an address: the same again, beside a server of our own
+# %% Without an address: run this script again with a temporary server
 if arguments.storage is None:
     server = Path(__file__).parents[1] / "tests" / "adapters" / "postgres_server.py"
     sys.exit(subprocess.run([sys.executable, server, sys.executable, __file__]).returncode)
@@ -71,14 +71,14 @@ if arguments.worker is not None:
     def bake(trial: optuna.Trial) -> float:
         trial.set_user_attr("worker", arguments.worker)
         value = objective(trial, today)
-        time.sleep(seconds)  # baking takes longer in truth
+        time.sleep(seconds)  # stands for the time that baking takes
         return value
 
     study.optimize(bake, n_trials=num_trials)
     sys.exit()
 
 # %% Past days, in the database
-name = f"four-workers-{time.time_ns():x}"  # so that nothing of an earlier time is in the way
+name = f"four-workers-{time.time_ns():x}"  # unique, so that earlier runs do not interfere
 rng = np.random.default_rng(0)
 for i, day in enumerate(rng.normal(0.0, 1.0, num_past)):
     past = optuna.create_study(
@@ -89,7 +89,7 @@ for i, day in enumerate(rng.normal(0.0, 1.0, num_past)):
     past.optimize(lambda trial, day=day: objective(trial, day), n_trials=past_trials)
 print(f"{num_past} past days of {past_trials} trials each are in the database.")
 
-# %% What they teach
+# %% A prior from them
 tasks = load_tasks(arguments.storage, match=f"{name}-past-*")
 if small:
     prior = mp.learn(tasks, method=mp.methods.FPacohMap(num_steps=100), seed=0)
@@ -110,7 +110,7 @@ with tempfile.TemporaryDirectory() as folder:
 if any(codes):
     sys.exit(f"Workers ended with the codes {codes}; what they printed says why.")
 
-# %% Who did what
+# %% Which worker tried what
 trials = study.get_trials(states=(TrialState.COMPLETE,))
 print("\nworker  trial  temperature  minutes   loss")
 for trial in sorted(trials, key=lambda trial: (trial.user_attrs["worker"], trial.number)):

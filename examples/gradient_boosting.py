@@ -1,10 +1,10 @@
 # %% [markdown]
 # # Gradient boosting on one data set after another
 #
-# The data sets that come with scikit-learn, four questions about each. Somebody has tuned gradient
-# boosting for the questions about four of them, with TPE; what do these studies teach about the
-# fifth? Each data set is the fifth once, so that nothing is ever learned from the data set that is
-# tuned. `METAPRIOR_SMALL=1` makes it quick.
+# The data sets that come with scikit-learn, four questions about each. Gradient boosting has been
+# tuned with TPE for the questions about four of them; how much do these studies help with the
+# fifth? Each data set is the fifth once, so that the prior never sees the data set that is tuned.
+# `METAPRIOR_SMALL=1` makes it quick.
 
 # %%
 import importlib.util
@@ -102,7 +102,7 @@ for seed, ((name, number), objective) in enumerate(objectives.items()):
     study.optimize(objective, n_trials=num_trials)
 
 
-# %% Each data set in turn, with what the studies about the others teach
+# %% Each data set in turn, with a prior learned from the studies about the others
 def best_so_far(objective, sampler):
     """The best score after each trial of a new study."""
     study = optuna.create_study(direction="maximize", sampler=sampler)
@@ -151,7 +151,7 @@ for name, row in zip(tuned, means, strict=True):
     print(f"| {name} |", " | ".join(f"{value:.4f}" for value in row), "|")
 print("| **all** |", " | ".join(f"{value:.4f}" for value in means.mean(axis=0)), "|")
 
-# %% How sure is that? Differences to each baseline, question by question
+# %% How certain is that? Differences to each baseline, question by question
 for sampler, trials in columns[1 : 1 + len(baselines)]:
     differences = [
         curve[early - 1] - curves[sampler][question][trials - 1]

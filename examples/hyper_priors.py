@@ -1,10 +1,10 @@
 # %% [markdown]
-# # Hyper-priors: what is believed away from data
+# # Hyper-priors: what a prior predicts where there are no data
 #
 # Twelve past runs, all of them in the left half of the domain. Where there are data the learned
-# prior follows them; where there are none it follows the hyper-prior, whatever process that is.
+# prior follows them; elsewhere it follows the hyper-prior.
 # `python examples/hyper_priors.py --out hyper-priors.png` draws three of them in about a minute;
-# `METAPRIOR_SMALL=1` learns for a moment only.
+# `METAPRIOR_SMALL=1` trains for a few steps only.
 
 # %%
 import argparse
@@ -76,7 +76,7 @@ def after(prior: mp.Prior) -> Belief:
     return Belief(grid, mean, std, None, np.zeros(0), np.zeros(0), samples)
 
 
-# %% Learn with each, and look at both halves
+# %% Learn with each, and compare both halves
 panels = {}
 for title, process in hyper_priors.items():
     method = mp.methods.FPacohMap(

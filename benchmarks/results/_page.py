@@ -49,7 +49,10 @@ def page(studies: Path, images: str) -> str:
     why = explanation(studies, offline, calibration, lifelong)
     parts = [
         "# Results\n\n" + _opening(run),
-        "## Findings\n\n" + INTERVALS + "\n\n" + _bullets(reading(offline, calibration, lifelong)),
+        "## Reading the results\n\n"
+        + INTERVALS
+        + "\n\n"
+        + _bullets(reading(offline, calibration, lifelong)),
         "## Why F-PACOH does not win where it does not\n\n" + _bullets(why),
         "## What was run\n\n" + _what_was_run(run, studies),
         "## Offline: simple regret\n\n"
@@ -80,10 +83,12 @@ def _opening(run: dict[str, Any]) -> str:
         f"sequences and 5 seeds, lifelong. It took {minutes(run):.1f} minutes of "
         f"{run['machine'].split(' (')[0]} (target: {run['target_minutes']}). The paper's "
         f"experiments took {run['paper_cpu_hours']:,} CPU-hours; that number counts all of its "
-        "authors' sweeps. This page is generated from the records:\n\n```console\npython -m "
-        "benchmarks.results studies --out docs/results.md\n```\n\nAn older benchmark at default "
-        "settings is [beside the timings](benchmarks.md#regret-at-the-defaults); it is kinder to "
-        "F-PACOH, and the reasons are below.\n"
+        f"authors' sweeps. Run in {run['date']} with the commands below. This page is generated "
+        "from the records:\n\n```console\npython -m "
+        "benchmarks.results studies --out docs/results.md\npython tools/wrap_docs.py "
+        "docs/results.md\n```\n\n[How well `learn` does]"
+        "(learn-results.md) has the predictions of every method with default settings; they are "
+        "kinder to F-PACOH, and the reasons are below.\n"
     )
 
 

@@ -126,8 +126,9 @@ def test_learn_with_default_arguments_saves_loads_and_asks(tmp_path):
         on_progress=told.append,
     )
     assert isinstance(prior.method, Guarded) and isinstance(prior.method.base, FPacohMap)
-    assert not prior.findings.interrupted and prior.findings.tried == 8
-    assert prior.findings.held_out.tasks == 3
+    findings = prior.findings
+    assert findings is not None and findings.held_out is not None
+    assert not findings.interrupted and findings.tried == 8 and findings.held_out.tasks == 3
     steps = prior.method.base.num_steps
     assert steps in (20, 50, 100, 200, 400)
     assert {name: terms.shape for name, terms in prior.history.items()} == {

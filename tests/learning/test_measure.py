@@ -229,7 +229,7 @@ def test_notes_warn_of_few_runs_and_name_the_random_effects():
     many = tasks_of(*RUNS)
     plain = made_up(many, method=FPacohMap())
     assert _notes(many, plain) == ()
-    both = made_up(many, method=FPacohMap(offset=True, amplitude=1.0))
+    both = made_up(many, method=FPacohMap(offset=True, amplitude=True))
     assert "differ in level and amplitude" in _notes(many, both)[0]
 
 

@@ -124,7 +124,8 @@ def test_run_race_stops_the_worse_half_at_each_rung(monkeypatch):
         (20, [1, 1, 0, 0, 1, 1, 0, 0]),
         (40, [0, 0, 0, 0, 1, 1, 0, 0]),
     ]
-    told = [(METHODS.index(s.method), s.steps, s.score) for s in found.standings]
+    methods: list[AbstractMethod] = list(METHODS)
+    told = [(methods.index(s.method), s.steps, s.score) for s in found.standings]
     assert told == [
         *[(i, 10, SCORES[10][i]) for i in range(4)],
         (0, 20, 5.0),
@@ -234,7 +235,7 @@ def test_default_lane_depends_on_the_seed_and_stays_closer_for_few_tasks():
 
 def test_lanes_of_groups_by_class_and_sizes_whatever_the_numbers():
     small = FPacohMap(feature_dim=2)
-    first, second = FPacohMap(kappa=0.1), FPacohMap(kappa=0.2, num_steps=7, warp=1.0)
+    first, second = FPacohMap(kappa=0.1), FPacohMap(kappa=0.2, num_steps=7, warp=True)
     other = ABLR()
     assert lanes_of([first, small, other, second]) == [[first, second], [small], [other]]
     assert lanes_of([first, first]) == [[first, first]]

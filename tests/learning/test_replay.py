@@ -131,16 +131,16 @@ def test_summary_of_saved_evaluations_by_hand():
     assert found.steps == (1, 2, 3, 4) and found.runs == 3
     assert found.saved_evaluations == 1.0
     expected = scipy.stats.t.interval(0.95, 2, 1.0, scipy.stats.sem([2.0, 1.0, 0.0]))
-    assert found.saved_interval == pytest.approx(expected)
-    assert found.learned == pytest.approx((1 / 3, 0.0, 0.0, 0.0))
-    assert found.fitted == pytest.approx((1.0, 2 / 3, 0.0, 0.0))
+    assert found.saved_interval == pytest.approx(expected, rel=1e-7, abs=0.0)
+    assert found.learned == pytest.approx((1 / 3, 0.0, 0.0, 0.0), rel=1e-7, abs=0.0)
+    assert found.fitted == pytest.approx((1.0, 2 / 3, 0.0, 0.0), rel=1e-7, abs=0.0)
 
 
 def test_summary_keeps_a_finished_run_at_its_end():
     """Its regret is then 0: all of its points have been queried."""
     regret = np.array([[2.0, 0.0, np.nan, np.nan], [3.0, 2.0, 2.0, 0.0]])
     found = summary(Regrets(regret, regret, regret))
-    assert found.recorded == pytest.approx((2.5, 1.0, 1.0, 0.0))
+    assert found.recorded == pytest.approx((2.5, 1.0, 1.0, 0.0), rel=1e-7, abs=0.0)
 
 
 def test_summary_of_one_run_has_no_interval():

@@ -141,7 +141,8 @@ def test_learn_races_a_third_party_method_which_wins_on_its_own_family(
     assert isinstance(prior.method, Guarded)
     chosen = prior.method.base
     assert isinstance(chosen, Waves) and chosen.period == mine.period
-    assert chosen.num_steps in (20, 60) and prior.findings.tried == 4
+    assert chosen.num_steps in (20, 60)
+    assert prior.findings is not None and prior.findings.tried == 4
     assert prior.history["fit"].shape == (chosen.num_steps,)
     # Two lanes, of two configurations each.
     assert [each.trying for each in told[:4]] == [

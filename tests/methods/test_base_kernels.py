@@ -165,7 +165,8 @@ def test_posterior_covariance_is_sklearns(tasks):
     x, z = ((tasks.space.encode(p) - units.x_mean) / units.x_std for p in (points, new))
     length = 0.3 * np.sqrt(tasks.space.num_columns)
     kernel = ConstantKernel(1.7, "fixed") * RBF(length, "fixed")
-    oracle: Any = GaussianProcessRegressor(kernel, alpha=1e-2 + 1e-8, **{"optimizer": None})
+    without_fit: Any = None
+    oracle: Any = GaussianProcessRegressor(kernel, alpha=1e-2 + 1e-8, optimizer=without_fit)
     oracle.fit(x, np.zeros(3))
     _, expected = oracle.predict(z, return_cov=True)
     found = prior.condition(points, tasks.y[3, :3]).covariance(new)

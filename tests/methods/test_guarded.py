@@ -321,4 +321,5 @@ def test_a_surrogate_without_a_guard_is_always_trusted():
     bare = FRIENDLY.learned
     assert bare.trust(hill_run(5)) == 1.0 and not bare.judges
     assert bare.settled(0.0) is bare.unguarded is bare
-    assert bare.guarding(FRIENDLY.plain) is FRIENDLY.plain
+    other = FRIENDLY.plain
+    assert bare.guarding(other) is other

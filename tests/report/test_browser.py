@@ -5,11 +5,7 @@ of the device, and a script outside the frame measures it.
 """
 
 import html
-import json
-import os
-import re
-import shutil
-import subprocess
+from pathlib import Path
 from typing import Any
 
 import matplotlib.image
@@ -17,10 +13,11 @@ import numpy as np
 import pytest
 
 from metaprior.report import write_report
+from tests import chromium as browser
+from tests.chromium import DESK, PHONE
+from tests.chromium import chromium as chromium
 from tests.report.test_report_page import SECTIONS
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-PHONE, DESK = (360, 800), (1280, 900)
 # The smallest text of a figure that is still read without zooming, in pixels.
 SMALLEST_TEXT = 9.0
 
@@ -55,24 +52,13 @@ document.body.append(result);
 """
 
 
-@pytest.fixture(scope="module", autouse=True)
-def chromium():
-    """Without a browser there is nothing to see; in CI there must be one."""
-    if CHROMIUM is None:
-        words = "Chromium is not installed; tools/setup_browser.sh installs it."
-        if os.environ.get("CI") == "true":
-            pytest.fail(words)
-        pytest.skip(words)
-    return CHROMIUM
-
-
 @pytest.fixture(scope="module")
 def text(prior, tmp_path_factory):
     return write_report(prior, tmp_path_factory.mktemp("b") / "report.html").read_text("utf-8")
 
 
-def browse(text, size, folder, *wanted):
-    """What Chromium prints when it has opened `text` in a frame of this size."""
+def framed(text: str, size: tuple[int, int], folder: Path) -> Path:
+    """A page that shows `text` in a frame of this size and measures it."""
     width, height = size
     host = folder / f"host-{width}.html"
     host.write_text(
@@ -82,29 +68,11 @@ def browse(text, size, folder, *wanted):
         f'<script>window.addEventListener("load", () => {{ {MEASURE} }});</script></body></html>',
         encoding="utf-8",
     )
-    command = [
-        str(CHROMIUM),
-        "--headless=new",
-        "--no-sandbox",  # which root, in a container, does not have
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        "--hide-scrollbars",
-        "--no-first-run",
-        f"--user-data-dir={folder / 'profile'}",
-        f"--window-size={max(width, 500)},{height}",
-        *wanted,
-        host.as_uri(),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout
+    return host
 
 
-def measured(text, size, folder) -> dict[str, Any]:
-    dom = browse(text, size, folder, "--dump-dom")
-    found = re.search(r'<pre id="measured">(.*?)</pre>', dom, flags=re.DOTALL)
-    assert found, "the page was never measured"
-    return json.loads(html.unescape(found[1]))
+def measured(text: str, size: tuple[int, int], folder: Path) -> dict[str, Any]:
+    return browser.measured(framed(text, size, folder), size)
 
 
 @pytest.mark.parametrize(("size", "columns"), [(PHONE, 1), (DESK, 3)], ids=["phone", "desk"])
@@ -127,7 +95,8 @@ def test_what_does_not_fit_would_be_found(text, tmp_path):
 @pytest.mark.parametrize("size", [PHONE, DESK], ids=["phone", "desk"])
 def test_it_is_drawn_in_its_colours(text, tmp_path, size):
     picture = tmp_path / "picture.png"
-    browse(text, (size[0], 4000), tmp_path, f"--screenshot={picture}")
+    tall = (size[0], 4000)
+    browser.browse(framed(text, tall, tmp_path), tall, f"--screenshot={picture}")
     pixels = (255 * matplotlib.image.imread(picture)[:, : size[0], :3]).round().astype(int)
     assert pixels.shape == (4000, size[0], 3)
     paper, learned, vanilla = (255, 255, 255), (0x00, 0x72, 0xB2), (0xD5, 0x5E, 0x00)

@@ -189,27 +189,31 @@ class Constant(AbstractKernel):
         return jnp.exp(self.log_variance)
 
 
-class SumKernel(AbstractKernel):
+class AbstractComposedKernel(AbstractKernel):
+    """A kernel made of two, each of which embeds a point by itself."""
+
+    left: eqx.AbstractVar[AbstractKernel]
+    right: eqx.AbstractVar[AbstractKernel]
+
+    def embed(self, x):
+        return self.left.embed(x), self.right.embed(x)
+
+
+class SumKernel(AbstractComposedKernel):
     r"""$k(x, z) = k_1(x, z) + k_2(x, z)$, of the sum of two independent functions."""
 
     left: AbstractKernel
     right: AbstractKernel
 
-    def embed(self, x):
-        return self.left.embed(x), self.right.embed(x)
-
     def between(self, a, b):
         return self.left.between(a[0], b[0]) + self.right.between(a[1], b[1])
 
 
-class ProductKernel(AbstractKernel):
+class ProductKernel(AbstractComposedKernel):
     r"""$k(x, z) = k_1(x, z) \, k_2(x, z)$: points are similar if both kernels say so."""
 
     left: AbstractKernel
     right: AbstractKernel
-
-    def embed(self, x):
-        return self.left.embed(x), self.right.embed(x)
 
     def between(self, a, b):
         return self.left.between(a[0], b[0]) * self.right.between(a[1], b[1])

@@ -21,7 +21,7 @@ NO_SHARED_PARAMETER = "none of the parameters of the other studies"
 NO_PARAMETER_OF_SPACE = "no parameter of the space"
 
 
-class Chosen(NamedTuple):
+class SpaceAndStudies(NamedTuple):
     """The space, all studies with what is left of them, and sentences on what was decided."""
 
     space: Space
@@ -36,7 +36,7 @@ class Presence(NamedTuple):
     changes: bool
 
 
-def shared_space(studies: list[StudyTrials]) -> Chosen:
+def shared_space(studies: list[StudyTrials]) -> SpaceAndStudies:
     """The space of the parameters that usable studies share; a study without any is given up.
 
     At least one study must be usable.
@@ -56,10 +56,10 @@ def shared_space(studies: list[StudyTrials]) -> Chosen:
         _require_one_kind(name, usable)
         dimensions[name], remarks = _merged(name, usable)
         notes += [f"The parameter {name!r} {remark}." for remark in remarks]
-    return Chosen(Space(**dimensions), studies, notes)
+    return SpaceAndStudies(Space(**dimensions), studies, notes)
 
 
-def given_space(studies: list[StudyTrials], space: Space) -> Chosen:
+def given_space(studies: list[StudyTrials], space: Space) -> SpaceAndStudies:
     """The space that was given; trials outside of it, and studies that do not fit, are given up."""
     fitted = [study if study.reason else _fitted(study, space) for study in studies]
     others = {
@@ -71,7 +71,7 @@ def given_space(studies: list[StudyTrials], space: Space) -> Chosen:
         if name not in space.names
     }
     told = f"Not in the space, and left out: {listed(sorted(map(repr, others)), 5)}."
-    return Chosen(space, fitted, [told] if others else [])
+    return SpaceAndStudies(space, fitted, [told] if others else [])
 
 
 def completed_points(
