@@ -55,7 +55,8 @@ def learning(monkeypatch):
 
 def vanilla_prior(space, direction):
     method = mp.methods.FixedGP()
-    return mp.Prior(space, direction, method, method.blank_surrogate(space.num_columns))
+    trained = mp.methods.Trained(method, method.blank_surrogate(space.num_columns))
+    return mp.Prior(space, direction, trained)
 
 
 def sampler_for(storage, folder, **options):

@@ -14,7 +14,7 @@ from metaprior.adapters.optuna import MetaPriorSampler
 from metaprior.adapters.optuna._background import main
 from metaprior.adapters.optuna._relearning import MEMBER, Settings, relearn, unlearned
 from metaprior.adapters.optuna._version_store import FolderVersionStore
-from metaprior.learning import Findings
+from metaprior.findings import Findings
 from metaprior.lifelong import untrained_prior
 from tests.adapters.lifelong_workers import NAME, SPACE
 from tests.quick_learn import quick_learn

@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 import metaprior as mp
 from metaprior.cli._app import app
-from metaprior.learning import Findings, PastTask, held_out_log_likelihood
+from metaprior.findings import Findings, PastTask
+from metaprior.learning import held_out_log_likelihood
 from metaprior.lifelong import PriorSequence, Version, untrained_prior
 from metaprior.lifelong._versions import learn_version
 from tests.quick_learn import findings_with, quick_learn

@@ -31,6 +31,12 @@ class StackedArrays:
         """The arrays of an ensemble, whose own first axis becomes the leading one."""
         return StackedArrays({path: array[0] for path, array in self._arrays.items()})
 
+    def require_members(self, num: int) -> None:
+        """Raise unless there are arrays of that many members."""
+        for path, array in self._arrays.items():
+            if len(array) != num:
+                raise ValueError(f"{path} has {len(array)} members where {num} were expected")
+
     def take(self, path: str, *shape: int | None, dtype: Any = np.float64) -> np.ndarray:
         """The array at `path`, of that shape after the leading axis; `None` fits any length."""
         array = self._arrays.pop(path, None)

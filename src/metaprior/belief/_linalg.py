@@ -59,3 +59,13 @@ def _require_finite(covariance: Float[np.ndarray, "..."]) -> None:
             "A covariance matrix is not finite: the prior holds numbers that overflow; learn it "
             "again with a lower learning rate, or check for extreme values in y."
         )
+
+
+def require_finite(values: Float[np.ndarray, "..."], what: str) -> None:
+    """Raise if a prediction contains NaN or infinity, with the usual causes."""
+    if not np.all(np.isfinite(values)):
+        raise FloatingPointError(
+            f"{what} is not finite: a covariance matrix was not positive definite, or the prior "
+            "was trained until it diverged; check for extreme values in y, or learn the prior "
+            "again with a lower learning rate."
+        )

@@ -1,6 +1,7 @@
 """What several models of one kind believe about one run, side by side.
 
-Every member is Gaussian at every point; what they believe together is `_mixture`'s business.
+What they believe together is `_mixture`'s business. A member is Gaussian at every point, unless its
+class says otherwise.
 
     symbol      meaning                                     shape
     x           points of the unit cube                     (k, d)
@@ -12,6 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+from scipy.special import ndtr
+
+from metaprior.belief._linalg import LOG_2_PI, root
 
 # Rounding can leave a tiny negative number where the data determine the function.
 VARIANCE_FLOOR = 1e-12
@@ -75,6 +79,29 @@ class AbstractMembers(abc.ABC):
     @abc.abstractmethod
     def joint(self, index: int, x: Float[np.ndarray, "k d"]) -> Joint:
         """Joint distribution of the function values at `x` under one model."""
+
+    def log_density(
+        self, x: Float[np.ndarray, "k d"], y: Float[np.ndarray, " k"]
+    ) -> Float[np.ndarray, "K k"]:
+        """Log density of observing each value at its point, under each model."""
+        mean, function_variance, noise_variance = self.moments(x)
+        variance = function_variance + noise_variance[:, None]
+        return -0.5 * ((y[None] - mean) ** 2 / variance + np.log(variance) + LOG_2_PI)
+
+    def cdf(
+        self, x: Float[np.ndarray, "k d"], y: Float[np.ndarray, " k"]
+    ) -> Float[np.ndarray, "K k"]:
+        """Probability of observing at most each value at its point, under each model."""
+        mean, function_variance, noise_variance = self.moments(x)
+        return ndtr((y[None] - mean) / np.sqrt(function_variance + noise_variance[:, None]))
+
+    def sample(
+        self, index: int, x: Float[np.ndarray, "k d"], num: int, rng: np.random.Generator
+    ) -> Float[np.ndarray, "num k"]:
+        """Joint samples of the function values at `x` under one model."""
+        joint = self.joint(index, x)
+        noise = rng.standard_normal((num, len(x)))
+        return joint.mean + noise @ root(joint.covariance).T
 
     @abc.abstractmethod
     def path(

@@ -14,9 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import ndtr
 
-from metaprior.belief._linalg import LOG_2_PI, root
 from metaprior.belief._members import AbstractMembers, AbstractPath, Joint, MemberMoments
 
 
@@ -65,7 +63,7 @@ def slopes_of(groups: Groups, x: Float[np.ndarray, "k d"]) -> BeliefSlopes:
     r"""Moments with derivatives:
     $\partial v = \sum_k w_k (\partial v_k + 2 (\mu_k - \mu)\, \partial \mu_k)$."""
     slopes = [group.members.slopes(x) for group in groups]
-    weights = np.concatenate([group.weights for group in groups])
+    weights = _weights(groups)
     each = _stacked([one.moments for one in slopes])
     moments = mixed(each, weights)
     mean_slopes = np.concatenate([one.mean for one in slopes])
@@ -83,23 +81,20 @@ def slopes_of(groups: Groups, x: Float[np.ndarray, "k d"]) -> BeliefSlopes:
 def log_density_of(
     groups: Groups, x: Float[np.ndarray, "k d"], y: Float[np.ndarray, " k"]
 ) -> Float[np.ndarray, " k"]:
-    r"""$\ln \sum_k w_k N(y; \mu_k, v_k + s_k)$ of observations."""
-    each, weights = _each(groups, x)
-    variance = each.function_variance + each.noise_variance[:, None]
-    log_densities = -0.5 * ((y[None] - each.mean) ** 2 / variance + np.log(variance) + LOG_2_PI)
+    r"""$\ln \sum_k w_k\, p_k(y)$ of observations."""
+    log_densities = np.concatenate([group.members.log_density(x, y) for group in groups])
     # Summed in logarithms: far from every member each density is 0 to rounding.
     with np.errstate(divide="ignore"):
-        return logsumexp((log_densities + np.log(weights)[:, None]).T)
+        return logsumexp((log_densities + np.log(_weights(groups))[:, None]).T)
 
 
 def cdf_of(
     groups: Groups, x: Float[np.ndarray, "k d"], y: Float[np.ndarray, " k"]
 ) -> Float[np.ndarray, " k"]:
-    r"""$\sum_k w_k \Phi\big( (y - \mu_k) / \sqrt{v_k + s_k} \big)$."""
-    each, weights = _each(groups, x)
-    std = np.sqrt(each.function_variance + each.noise_variance[:, None])
+    r"""$\sum_k w_k F_k(y)$ with $F_k$ the distribution function of member k."""
+    each = np.concatenate([group.members.cdf(x, y) for group in groups])
     # Weights that sum to 1 up to rounding make a probability up to rounding.
-    return np.minimum(weights @ ndtr((y[None] - each.mean) / std), 1.0)
+    return np.minimum(_weights(groups) @ each, 1.0)
 
 
 def joint_of(groups: Groups, x: Float[np.ndarray, "k d"]) -> Joint:
@@ -123,12 +118,11 @@ def sample_of(
 ) -> Float[np.ndarray, "num k"]:
     """Joint samples of the function at `x`, each from a member drawn by its weight."""
     drawn = _drawn_members(groups, num, rng)
-    noise = rng.standard_normal((num, len(x)))
     samples = np.zeros((num, len(x)))
     for member in np.unique(drawn):
         members, index = _member(groups, int(member))
-        joint, own = members.joint(index, x), drawn == member
-        samples[own] = joint.mean + noise[own] @ root(joint.covariance).T
+        own = drawn == member
+        samples[own] = members.sample(index, x, int(own.sum()), rng)
     return samples
 
 
@@ -157,7 +151,11 @@ def _each(
 ) -> tuple[MemberMoments, Float[np.ndarray, " K"]]:
     """Moments and weights of all members."""
     each = _stacked([group.members.moments(x) for group in groups])
-    return each, np.concatenate([group.weights for group in groups])
+    return each, _weights(groups)
+
+
+def _weights(groups: Groups) -> Float[np.ndarray, " K"]:
+    return np.concatenate([group.weights for group in groups])
 
 
 def joined(parts: list[BeliefMoments]) -> BeliefMoments:
@@ -183,7 +181,7 @@ def mixed(each: MemberMoments, weights: Float[np.ndarray, " K"]) -> BeliefMoment
 
 
 def _drawn_members(groups: Groups, num: int, rng: np.random.Generator) -> np.ndarray:
-    weights = np.concatenate([group.weights for group in groups])
+    weights = _weights(groups)
     return rng.choice(len(weights), size=num, p=weights / weights.sum())
 
 

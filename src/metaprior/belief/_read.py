@@ -4,7 +4,7 @@ Arrays are named by the path of their field, as `prior.safetensors` has them.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -29,14 +29,14 @@ from metaprior.belief._read_kernel import (
     read_scaled_kernel,
 )
 from metaprior.belief._refine import LogSpread
-
-Settings = Mapping[str, Any]
+from metaprior.belief._settings import Settings, are_complete
 
 
 def belief_of(
     settings: Settings, arrays: Mapping[str, np.ndarray], num_columns: int
 ) -> AbstractBelief | None:
-    """The belief that a prior's files hold; `None` if the method has no form in NumPy.
+    """The belief that a prior's files hold; `None` if the method has no form in NumPy, or if its
+    settings are not what this version of metaprior writes.
 
     - `settings`: of the method, its name among them: `"method"` in `prior.json`.
     - `arrays`: of the surrogate, by path, and no others.
@@ -56,7 +56,7 @@ def has_belief(settings: Settings) -> bool:
     if settings["name"] == "FittedGP" and kernel is not None:
         # Its derivatives by the lengthscales, which are fitted to the run, are not there.
         return False
-    is_known = settings["name"] in _BUILDERS and has_stacked_kernel(kernel)
+    is_known = are_complete(settings) and has_stacked_kernel(kernel)
     return is_known and (inner is None or has_belief(inner))
 
 
@@ -194,6 +194,7 @@ def _averaged(settings: Settings, arrays: StackedArrays, num_columns: int) -> Av
 
 def _ensemble(settings: Settings, arrays: StackedArrays, num_columns: int) -> AbstractBelief:
     members = arrays.under(".members").members()
+    members.require_members(settings["members"])
     base = settings["base"]
     belief = _BUILDERS[base["name"]](base, members, num_columns)
     members.require_none_left()
@@ -204,9 +205,20 @@ def _guarded(settings: Settings, arrays: StackedArrays, num_columns: int) -> Abs
     learned, base = arrays.under(".learned"), settings["base"]
     belief = _BUILDERS[base["name"]](base, learned, num_columns)
     learned.require_none_left()
-    averaged = _averaged(settings, arrays, num_columns)
+    return _guard(settings, _averaged(settings, arrays, num_columns), belief)
+
+
+def guard_around(
+    settings: Settings, arrays: Mapping[str, np.ndarray], learned: AbstractBelief
+) -> GuardedBelief:
+    """`learned` behind the guard of `Guarded` with these settings and arrays."""
+    y_mean, y_std = float(arrays[".y_mean"]), float(arrays[".y_std"])
+    return _guard(settings, AveragedBelief(y_mean, y_std), learned)
+
+
+def _guard(settings: Settings, averaged: AveragedBelief, learned: AbstractBelief) -> GuardedBelief:
     numbers = (settings[name] for name in GuardSettings._fields)
-    return GuardedBelief(belief, averaged, GuardSettings(*numbers))
+    return GuardedBelief(learned, averaged, GuardSettings(*numbers))
 
 
 def _rank_weighted(settings: Settings, arrays: StackedArrays, num_columns: int) -> AbstractBelief:

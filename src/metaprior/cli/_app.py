@@ -188,7 +188,6 @@ def report(
     ] = False,
 ) -> None:
     """Write what is known about a learned prior as one HTML page: verdict, evidence, limits."""
-    prepare_jax()
     from metaprior.cli._report import run_report
 
     run_report(prior, out, as_json=as_json)
@@ -216,7 +215,6 @@ def suggest(
     ] = False,
 ) -> None:
     """Propose the next points of a run, and write them into its CSV file."""
-    prepare_jax()
     from metaprior.cli._suggest import run_suggest
 
     run_suggest(
@@ -261,7 +259,8 @@ def tell(
     ] = False,
 ) -> None:
     """Write what was measured into the CSV file of a run; with --finish, learn from the run."""
-    prepare_jax()
+    if finish:
+        prepare_jax()
     from metaprior.cli._tell import run_tell
 
     run_tell(
@@ -302,7 +301,6 @@ def status(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of words.")] = False,
 ) -> None:
     """Where a run stands, or which versions of its prior a lifelong sequence has."""
-    prepare_jax()
     from metaprior.cli._status import run_status
 
     run_status(

@@ -19,8 +19,8 @@ from metaprior.data import direction_sign
 
 # With so many workers between the start of a trial and its first parameter, more make no odds.
 MOST_STARTING = 64
-# Thinking takes a while, seconds where something is compiled; others do not wait for it. A point
-# that one of them has come to, in units of the cube, is thought over so many times.
+# Other workers do not wait for a proposal. If one of them has come to the same point meanwhile, up
+# to this distance in the unit cube, the proposal is recomputed, at most so many times.
 NEAR = 0.01
 MOST_THOUGHTS = 3
 
@@ -144,7 +144,7 @@ class StudyProposer:
         self._window = window
         self._observations: list[Observation] = []
         if window is not None:
-            self._optimizer = Optimizer(window.through(self._prior))
+            self._optimizer = Optimizer(self._prior, window=window)
 
     def _read(self, study: Study, trials: Sequence[FrozenTrial]) -> None:
         """Learn what finished trials have shown since the last time."""

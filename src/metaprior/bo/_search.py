@@ -10,16 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from metaprior.asking._moves import Moves
-from metaprior.asking._worth import ScoredAnchors
 from metaprior.belief import AbstractSmoothFunction, climb
+from metaprior.bo._acquisition import ScoredAnchors
+from metaprior.bo._moves import Moves
 
 # Starts of the search are so far apart from each other, in units of sqrt(d).
 APART = 0.2
 
 
 @dataclass(frozen=True)
-class Effort:
+class Search:
     """How hard to search: numbers of candidates, of starts and of steps from each start."""
 
     num_global: int = 768
@@ -57,21 +57,21 @@ def maximum(
     scored: ScoredAnchors,
     moves: Moves,
     candidates: Float[np.ndarray, "m d"],
-    effort: Effort,
+    search: Search,
 ) -> Float[np.ndarray, " d"]:
     """The valid point with the largest score found by ascent from the best candidates.
 
     - `scored`: the score, and its values at the candidates.
     """
     score = scored.score
-    starts = _starts(candidates, scored.values, effort.num_starts)
-    tops, values = _climbed(score, starts, moves.is_free, effort)
+    starts = _starts(candidates, scored.values, search.num_starts)
+    tops, values = _climbed(score, starts, moves.is_free, search)
     if moves.is_discrete:
         tops = moves.snap(tops)
-        for _ in range(effort.neighbour_rounds):
+        for _ in range(search.neighbour_rounds):
             stepped = _best_neighbours(score, moves, tops)
             # The reals were chosen for integers between the steps: they follow what is discrete.
-            moved, values = _climbed(score, stepped, moves.is_real, effort)
+            moved, values = _climbed(score, stepped, moves.is_real, search)
             if np.array_equal(moved, tops):
                 break
             tops = moved
@@ -84,14 +84,14 @@ def _climbed(
     score: AbstractSmoothFunction,
     starts: Float[np.ndarray, "r d"],
     moving: Bool[np.ndarray, " d"],
-    effort: Effort,
+    search: Search,
 ) -> tuple[Float[np.ndarray, "r d"], Float[np.ndarray, " r"]]:
     """The tops above the starts, reached by the columns that are moving, and their scores."""
     if not moving.any():
         return starts, score.values(starts)
     # What does not move stays where it is: the box around it is closed.
     lower, upper = np.where(moving, 0.0, starts), np.where(moving, 1.0, starts)
-    found = climb(score, starts, lower, upper, num_steps=effort.num_steps)
+    found = climb(score, starts, lower, upper, num_steps=search.num_steps)
     return found.x, found.value
 
 

@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
-from metaprior.asking._moves import Moves
-from metaprior.asking._search import Effort, maximum
-from metaprior.asking._worth import AbstractWorth
 from metaprior.belief import AbstractBelief, ConditionedBelief
+from metaprior.bo._acquisition import AbstractAcquisition
+from metaprior.bo._moves import Moves
+from metaprior.bo._search import Search, maximum
 
 # Two points of the unit cube closer than this are the same query.
 SAME_POINT = 1e-9
@@ -38,10 +38,10 @@ class RunSoFar(NamedTuple):
 
 def propose(
     belief: AbstractBelief,
-    worth: AbstractWorth,
+    acquisition: AbstractAcquisition,
     moves: Moves,
     run: RunSoFar,
-    effort: Effort,
+    search: Search,
     rng: np.random.Generator,
 ) -> Float[np.ndarray, " d"]:
     """The valid point that is worth most.
@@ -51,9 +51,9 @@ def propose(
     place. Where nothing else is left, it is asked again.
     """
     believed = run.believed(belief)
-    candidates = effort.candidates(moves, believed.x, believed.y, rng)
-    scored = worth.score(believed, candidates, rng)
-    x = maximum(scored, moves, candidates, effort)
+    candidates = search.candidates(moves, believed.x, believed.y, rng)
+    scored = acquisition.score(believed, candidates, rng)
+    x = maximum(scored, moves, candidates, search)
     avoided = np.vstack([run.pending, run.failed])
     if unused(x[None], avoided).all():
         return x
@@ -63,7 +63,7 @@ def propose(
 
 def propose_among(
     belief: AbstractBelief,
-    worth: AbstractWorth,
+    acquisition: AbstractAcquisition,
     candidates: Float[np.ndarray, "m d"],
     allowed: Bool[np.ndarray, " m"],
     run: RunSoFar,
@@ -71,7 +71,7 @@ def propose_among(
 ) -> int:
     """Index of the allowed candidate that is worth most."""
     believed = run.believed(belief)
-    return _best(worth.score(believed, candidates, rng).values, allowed)
+    return _best(acquisition.score(believed, candidates, rng).values, allowed)
 
 
 def _best(values: Float[np.ndarray, " m"], allowed: Bool[np.ndarray, " m"]) -> int:

@@ -5,13 +5,12 @@ Reals move freely, integers lie on a grid of positions, a category is a one-hot 
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-if TYPE_CHECKING:
-    from metaprior.data import Space
+from metaprior.data import Space
 
 
 @dataclass(frozen=True)
@@ -22,7 +21,7 @@ class Moves:
     - `place`: anything in the other columns.
     """
 
-    space: "Space"
+    space: Space
     held: Bool[np.ndarray, " d"]
     place: Float[np.ndarray, " d"]
 
@@ -98,7 +97,7 @@ class Moves:
         return list(zip([0, *stops[:-1]], stops, dimensions, strict=True))
 
 
-def free_moves(space: "Space") -> Moves:
+def free_moves(space: Space) -> Moves:
     """All moves of a space, with nothing held."""
     nothing = np.zeros(space.num_columns)
     return Moves(space, nothing > 0.0, nothing)
