@@ -102,7 +102,7 @@ def test_what_was_not_learned_to_the_end_is_no_version(
     def learn(tasks, **options):
         return quick_learn(tasks, Findings("", interrupted=interrupted))
 
-    monkeypatch.setattr("metaprior.lifelong._versions.learn", learn)
+    monkeypatch.setattr("metaprior.lifelong._learning.learn", learn)
     past_study(storage, "a", x=NUMBERS)
     past_study(storage, "b", x=NUMBERS)
     history, ledger = found_beside(settings, storage), settings.ledger()

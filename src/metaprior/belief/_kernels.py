@@ -267,8 +267,8 @@ def squared_distances(
 ) -> Float[np.ndarray, "g n k"]:
     """Squared distances of all pairs, by differences: exact for points close to each other."""
     squares = np.empty((*a.shape[:2], b.shape[1]))
-    for own, u, v in zip(squares, a, b, strict=True):
-        cdist(u, v, "sqeuclidean", out=own)
+    for i, (u, v) in enumerate(zip(a, b, strict=True)):
+        cdist(u, v, "sqeuclidean", out=squares[i])
     return squares
 
 

@@ -43,7 +43,7 @@ def invert_factor(factor: Float[np.ndarray, "*g n n"]) -> Float[np.ndarray, "*g 
     if factor.shape[-1] == 0:
         return factor
     flat = factor.reshape(-1, *factor.shape[-2:])
-    inverses = [lapack.dtrtri(one, lower=1)[0] for one in flat]
+    inverses = [lapack.dtrtri(one, lower=1)[0] for one in flat]  # pyright: ignore[reportAttributeAccessIssue]
     return np.stack(inverses).reshape(factor.shape)
 
 

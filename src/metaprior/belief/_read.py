@@ -265,7 +265,7 @@ def _rank_weighted(settings: Settings, arrays: StackedArrays, num_columns: int) 
     (discard_quantile,) = arrays.take(".discard_quantile")
     return RankWeightedBelief(
         conditioned,
-        mask.any(axis=1),
+        np.asarray(mask.any(axis=1)),
         float(y_mean),
         float(y_std),
         arrays.take(".key_data", 2, dtype=np.uint32)[0],

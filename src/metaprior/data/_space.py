@@ -129,7 +129,7 @@ class Space:
         import jax.numpy as jnp
 
         layout = self._layout
-        snapped = jnp.clip(unit, 0.0, 1.0)
+        snapped: Any = jnp.clip(unit, 0.0, 1.0)
         if layout.is_integer.any():
             level = layout.grid.nearest_level(snapped, jnp)
             position = layout.grid.position(level, jnp).astype(snapped.dtype)
@@ -138,7 +138,7 @@ class Space:
             # The index after the last column stands for "no such choice" and never wins.
             entries = jnp.append(unit, -jnp.inf)[layout.choice_columns]
             winners = layout.choice_columns[:, 0] + jnp.argmax(entries, axis=1)
-            hot = jnp.equal(winners[layout.owner], np.arange(self.num_columns))
+            hot: Any = jnp.equal(winners[layout.owner], np.arange(self.num_columns))
             snapped = jnp.where(layout.is_categorical, hot.astype(snapped.dtype), snapped)
         return snapped
 

@@ -15,7 +15,7 @@ from metaprior.data.csv import Row, read_run
 from metaprior.files import locked, unwriteable
 from metaprior.lifelong._asking import RunStatus, status, suggest, tell
 from metaprior.lifelong._ledger import LEDGER, Ledger, read_ledger, write_ledger
-from metaprior.lifelong._versions import FEWEST_RUNS, Version, learn_version, untrained_prior
+from metaprior.lifelong._versions import FEWEST_RUNS, Version, untrained_prior
 from metaprior.store import PriorFileError, load
 
 if TYPE_CHECKING:
@@ -141,6 +141,8 @@ class PriorSequence:
         on_progress: OnLearnProgress | None = None,
     ) -> Version | None:
         """Learn from all finished runs, unless that has been done or there are too few."""
+        from metaprior.lifelong._learning import learn_version
+
         # Only who learns waits for who learns: others read and write the ledger meanwhile.
         with locked(self.folder / PRIORS, longest_wait=LONGEST_LEARNING):
             ledger = self.ledger
