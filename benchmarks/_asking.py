@@ -62,6 +62,7 @@ def shortfall_on_our_posterior(*, num_starts: int) -> Callable[[], float]:
     import jax.numpy as jnp
     from scipy.optimize import minimize
 
+    from metaprior.bo import UpperConfidenceBound
     from metaprior.data import run_of
     from metaprior.lab.policies import CompiledConfidenceBound
 
@@ -77,7 +78,7 @@ def shortfall_on_our_posterior(*, num_starts: int) -> Callable[[], float]:
 
     def measure() -> float:
         seed = next(seeds)
-        optimizer, x, y = _told_optimizer(prior, seed, acquisition)
+        optimizer, x, y = _told_optimizer(prior, seed, UpperConfidenceBound(BETA))
         asked = prior.space.encode([optimizer.ask()])[0]
         run = run_of(x, y, spare=1)
         posterior = eqx.filter_jit(prior.surrogate.condition)(run)
