@@ -7,7 +7,7 @@ import pytest
 
 from metaprior.belief._settings import KINDS, are_complete
 from metaprior.lifelong import untrained_prior
-from metaprior.methods import SelfStandardisedGP, Trained, known_methods
+from metaprior.methods import SelfStandardisedGP, TrainedContents, known_methods
 
 
 @pytest.mark.parametrize("name", sorted(KINDS))
@@ -35,7 +35,7 @@ def test_are_complete_refuses_missing_unknown_and_wrong_settings():
 def test_untrained_prior_is_the_method_with_its_default_settings(hill_space):
     """It is written down, so that a first run needs no JAX."""
     method, prior = SelfStandardisedGP(), untrained_prior(hill_space, "maximize")
-    trained = Trained(method, method.blank_surrogate(2))
+    trained = TrainedContents(method, method.blank_surrogate(2))
     assert dict(prior.contents.settings) == dict(trained.settings)
     assert prior.contents.arrays.keys() == trained.arrays.keys()
     for path, array in trained.arrays.items():

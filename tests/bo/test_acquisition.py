@@ -29,7 +29,7 @@ from metaprior.bo import (
     constrained_improvement,
 )
 from metaprior.bo._acquisition import log_standard_improvement
-from metaprior.methods import SelfStandardisedGP, Trained
+from metaprior.methods import SelfStandardisedGP, TrainedContents
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ def test_expected_improvement_by_integration(x, y, best):
 def gp_prior(**settings):
     method = SelfStandardisedGP(**settings)
     space = mp.Space(x=mp.Real(0.0, 1.0), z=mp.Real(0.0, 1.0))
-    return mp.Prior(space, "maximize", Trained(method, method.blank_surrogate(2)))
+    return mp.Prior(space, "maximize", TrainedContents(method, method.blank_surrogate(2)))
 
 
 @pytest.mark.parametrize("kind", ["bound", "restless", "improvement", "path", "constrained"])
@@ -229,7 +229,7 @@ def test_thompson_sampling_draws_the_argmax_of_a_joint_sample():
     candidates = np.array([[0.0], [0.45], [0.5], [0.55], [1.0]])
     method = SelfStandardisedGP(lengthscale=0.8, noise_variance=1e-2)
     space = mp.Space(x=mp.Real(0.0, 1.0))
-    prior = mp.Prior(space, "maximize", Trained(method, method.blank_surrogate(1)))
+    prior = mp.Prior(space, "maximize", TrainedContents(method, method.blank_surrogate(1)))
     believed, rng = prior.belief.condition(x, y), np.random.default_rng(1)
     drawn = [
         np.argmax(ThompsonSampling().score(believed, candidates, rng).values) for _ in range(num)

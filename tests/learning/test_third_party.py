@@ -58,7 +58,7 @@ def in_a_new_process(folder: Path, imports: str = "", *, paths: tuple = ()) -> d
 def saved(tmp_path):
     """A prior of the method with the numbers it starts with."""
     method = Waves(period=0.5)
-    trained = mp.methods.Trained(method, method.blank_surrogate(1))
+    trained = mp.methods.TrainedContents(method, method.blank_surrogate(1))
     return mp.Prior(SPACE, "maximize", trained).save(tmp_path / "prior")
 
 

@@ -1,4 +1,4 @@
-"""What people hold in their hands: a learned prior, and its posterior, in their own units."""
+"""A learned prior and its posterior, in the user's units."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ class Prior:
     """A prior over functions, learned from past runs.
 
     - `space`, `direction`: of the runs it was learned from, and of the runs it can be used on.
-    - `contents`: what was learned, and by which method: `metaprior.methods.Trained`, or what the
+    - `contents`: what was learned, and by which method: `metaprior.methods.TrainedContents`, or what the
       files of a prior hold.
     - `history`: terms of the training objective, one value per step; for an ensemble, one row per
       member.

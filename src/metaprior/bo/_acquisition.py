@@ -88,9 +88,9 @@ class RestlessConfidenceBound(AbstractAcquisition):
     every other query widens the bound until some point could; the queries between polish the
     optimum as before.
 
-    What a model calls noise is often a rough function, which says the same to the same question.
-    So noise is worth a look where nothing was observed yet, and nothing at a distance $r$ from a
-    query that is small beside the reach $\ell$:
+    What a model calls noise is often a rough function, which says the same to the same question. So
+    noise is worth a query where there is none yet, and nothing at a distance $r$ from a query that
+    is small beside the reach $\ell$:
 
     $$ \sigma^2(x) = \sigma_f^2(x) + (1 - e^{-r^2 / 2 \ell^2})\, \sigma_\text{noise}^2(x). $$
     """

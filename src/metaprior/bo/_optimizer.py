@@ -76,7 +76,7 @@ class Optimizer:
         """The next query, or the next `n` queries to be made side by side.
 
         Queries that have not been told yet are respected: the next one is chosen as if each of
-        them had returned what the model expects, so that it goes where it teaches something else.
+        them had returned what the model expects, so that each query is informative.
 
         - `fixed`: values that some dimensions must have, by name; the others are chosen for them.
         """
@@ -107,7 +107,7 @@ class Optimizer:
             self._y = np.append(self._y, self._sign * number)
 
     def expect(self, points: Points) -> None:
-        """Take notice of queries that somebody else has under way.
+        """Take queries that other workers have under way into account.
 
         They are respected like those that were asked for here, until they are told.
         """
@@ -116,7 +116,7 @@ class Optimizer:
     def fork(self, *, seed: int, acquisition: AbstractAcquisition | None = None) -> "Optimizer":
         """Another optimiser that knows the same; what it hears from now on is not known here.
 
-        For callers that ask often what would be next, with other queries under way each time.
+        For callers that ask often, with different queries under way each time.
 
         - `acquisition`: how much a query is worth there; by default the same as here.
         """

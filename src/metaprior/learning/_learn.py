@@ -22,7 +22,7 @@ from metaprior.methods import (
     Ensemble,
     EnsembleSurrogate,
     Guarded,
-    Trained,
+    TrainedContents,
 )
 
 
@@ -108,7 +108,7 @@ def _learn_by(
     surrogate = method.meta_train(tasks, key=jax.random.key(seed), on_progress=record)
     names = reports[0].terms if reports else {}
     history = {name: np.concatenate([r.terms[name] for r in reports], axis=-1) for name in names}
-    trained = Trained(method, surrogate)
+    trained = TrainedContents(method, surrogate)
     return Prior(tasks.space, tasks.direction, trained, history, _trained_on(tasks, seed))
 
 
@@ -129,7 +129,7 @@ def _learn_by_choice(
         selection = select(tasks, lanes, budget, seed=seed, watch=watch, on_progress=on_progress)
         findings = findings_of(tasks, selection, budget, watch)
     method, surrogate, history = _guarded(tasks, selection)
-    trained = Trained(method, surrogate)
+    trained = TrainedContents(method, surrogate)
     return Prior(tasks.space, tasks.direction, trained, history, _trained_on(tasks, seed), findings)
 
 

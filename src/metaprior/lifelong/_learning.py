@@ -1,4 +1,4 @@
-"""Learning the next version of a prior. Imported when something is learned, since it imports JAX."""
+"""Learning the next version of a prior: imported when something is learned, as it needs JAX."""
 
 from collections.abc import Sequence
 
@@ -28,10 +28,10 @@ def learn_version(
     seed: int,
     on_progress: OnLearnProgress | None = None,
 ) -> tuple[Version, Prior]:
-    """Learn from the runs called `names`, and judge what was learned.
+    """Learn from the runs called `names`, and judge the result on held-out runs.
 
-    Only a prior that was learned to the end and judged is a version: otherwise these runs would not
-    be learned from again. Ctrl-C raises KeyboardInterrupt, too small a budget ValueError.
+    An interrupted or unjudged prior is not a version, so these runs are learned from again: Ctrl-C
+    raises KeyboardInterrupt, and too small a budget raises ValueError.
 
     - `before`: the version in use, if there is one; without its prior, it is not compared on runs
       that it has not learned from.

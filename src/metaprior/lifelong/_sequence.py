@@ -24,7 +24,7 @@ else:  # importing it imports JAX
     OnLearnProgress = Any
 
 RUNS, PRIORS = "runs", "priors"
-# Another process that learns is waited for so long, in seconds.
+# How long to wait for another process that is learning, in seconds.
 LONGEST_LEARNING = 3600.0
 
 
@@ -68,7 +68,7 @@ class PriorSequence:
 
     @property
     def prior(self) -> Prior:
-        """The version in use; before the first, a Gaussian process without a past."""
+        """The version in use; before the first, a non-transfer GP."""
         ledger = self.ledger
         if ledger.current is None:
             return untrained_prior(ledger.space, ledger.direction)
@@ -126,7 +126,9 @@ class PriorSequence:
         """
         path = self._existing(self.run_file(run))
         if not read_run(path, self.ledger.space).observed:
-            raise ValueError(f"{path} has no value yet, so that there is nothing to learn from it.")
+            raise ValueError(
+                f"{path} has no value yet, so there is nothing to learn; tell one before --finish."
+            )
         with locked(self.folder / LEDGER):
             ledger = self.ledger
             if path.stem not in ledger.finished:
@@ -143,7 +145,7 @@ class PriorSequence:
         """Learn from all finished runs, unless that has been done or there are too few."""
         from metaprior.lifelong._learning import learn_version
 
-        # Only who learns waits for who learns: others read and write the ledger meanwhile.
+        # Only learning waits for learning: other processes use the ledger meanwhile.
         with locked(self.folder / PRIORS, longest_wait=LONGEST_LEARNING):
             ledger = self.ledger
             if len(ledger.finished) < FEWEST_RUNS or ledger.is_up_to_date:

@@ -22,7 +22,7 @@ UNTRAINED = {
 
 @dataclass(frozen=True)
 class Version:
-    """What is known of one version of a prior.
+    """The record of one version of a prior.
 
     - `runs`: names of the runs it was learned from, in the order of its tasks.
     - `score`: held-out log-likelihood, mean over runs; `by_run`: of each run that was held out.

@@ -26,7 +26,7 @@ from metaprior.methods._registry import known_methods as known_methods
 from metaprior.methods._registry import register as register
 from metaprior.methods._settings import method_of as method_of
 from metaprior.methods._settings import settings_of as settings_of
-from metaprior.methods._trained import Trained as Trained
+from metaprior.methods._trained import TrainedContents as TrainedContents
 from metaprior.methods._trained import filled_surrogate as filled_surrogate
 
 if TYPE_CHECKING:

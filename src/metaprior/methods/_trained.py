@@ -14,7 +14,7 @@ from metaprior.methods._method import AbstractMethod, AbstractSurrogate
 from metaprior.methods._settings import settings_of
 
 
-class Trained(AbstractContents):
+class TrainedContents(AbstractContents):
     """What a method has learned, in this process."""
 
     def __init__(self, method: AbstractMethod, surrogate: AbstractSurrogate):

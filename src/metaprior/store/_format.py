@@ -97,7 +97,7 @@ def _contents(
     with suppress(AttributeError, KeyError, TypeError, ValueError):
         if belief_of(settings, arrays, num_columns) is not None:
             return SavedContents(settings, arrays, num_columns)
-    from metaprior.methods import Trained, UnknownMethodError, filled_surrogate, method_of
+    from metaprior.methods import TrainedContents, UnknownMethodError, filled_surrogate, method_of
 
     try:
         method = method_of(settings)
@@ -106,7 +106,7 @@ def _contents(
     except (KeyError, OverflowError, TypeError, ValueError) as error:
         raise _damaged(folder, error) from error
     try:
-        return Trained(method, filled_surrogate(method, arrays, num_columns))
+        return TrainedContents(method, filled_surrogate(method, arrays, num_columns))
     except ValueError as error:
         raise PriorFileError(
             f"{folder / ARRAYS} does not fit {DESCRIPTION}: {error}; restore both files from one "
