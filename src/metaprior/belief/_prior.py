@@ -28,8 +28,8 @@ class Prior:
     """A prior over functions, learned from past runs.
 
     - `space`, `direction`: of the runs it was learned from, and of the runs it can be used on.
-    - `contents`: what was learned, and by which method: `metaprior.methods.TrainedContents`, or what the
-      files of a prior hold.
+    - `contents`: what was learned, and by which method: `metaprior.methods.TrainedContents`, or
+      what the files of a prior hold.
     - `history`: terms of the training objective, one value per step; for an ensemble, one row per
       member.
     - `trained_on`: what it was learned from, for the model card.
