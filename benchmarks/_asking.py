@@ -64,10 +64,11 @@ def shortfall_on_our_posterior(*, num_starts: int) -> Callable[[], float]:
 
     from metaprior.bo import UpperConfidenceBound
     from metaprior.data import run_of
+    from metaprior.lab.policies import CompiledConfidenceBound
 
     jax.config.update("jax_enable_x64", True)
     prior = _learned_prior(num_steps=1000)
-    acquisition = UpperConfidenceBound(BETA)
+    acquisition = CompiledConfidenceBound(BETA)
     seeds = count()
 
     @eqx.filter_jit
@@ -77,7 +78,7 @@ def shortfall_on_our_posterior(*, num_starts: int) -> Callable[[], float]:
 
     def measure() -> float:
         seed = next(seeds)
-        optimizer, x, y = _told_optimizer(prior, seed, acquisition)
+        optimizer, x, y = _told_optimizer(prior, seed, UpperConfidenceBound(BETA))
         asked = prior.space.encode([optimizer.ask()])[0]
         run = run_of(x, y, spare=1)
         posterior = eqx.filter_jit(prior.surrogate.condition)(run)
@@ -108,8 +109,8 @@ def advantage_on_their_posterior() -> Callable[[], float]:
     import jax
 
     from benchmarks._botorch_reference import ask
-    from metaprior.bo import SurrogatePolicy
     from metaprior.data import run_of
+    from metaprior.lab.policies import SurrogatePolicy
 
     jax.config.update("jax_enable_x64", True)
     acquisition = _noise_free_bound()
@@ -137,9 +138,9 @@ def _noise_free_bound():
     """Our upper confidence bound with BoTorch's sigma: that of the function, without noise."""
     import jax.numpy as jnp
 
-    from metaprior.bo import AbstractAcquisition
+    from metaprior.lab.policies import AbstractCompiledAcquisition
 
-    class NoiseFreeUpperConfidenceBound(AbstractAcquisition):
+    class NoiseFreeUpperConfidenceBound(AbstractCompiledAcquisition):
         def score(self, posterior, run, anchors, *, key):
             def bound(x):
                 moments = posterior.moments(x)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from botorch.acquisition import UpperConfidenceBound
+from botorch.acquisition import LogExpectedImprovement, UpperConfidenceBound
 from botorch.fit import fit_gpytorch_mll
 from botorch.models import SingleTaskGP
 from botorch.models.transforms import Normalize
@@ -65,14 +65,31 @@ def ask(
         )
     box = torch.as_tensor(bounds)
     with manual_seed(seed):
-        model = SingleTaskGP(
-            torch.as_tensor(x),
-            torch.as_tensor(y).unsqueeze(-1),
-            input_transform=Normalize(x.shape[1], bounds=box),
-        )
-        fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+        model = _fitted(x, y, box)
         acquisition = UpperConfidenceBound(model, beta=beta)
         candidate, value = optimize_acqf(
             acquisition, bounds=box, q=1, num_restarts=num_restarts, raw_samples=raw_samples
         )
     return Suggestion(candidate.squeeze(0).numpy(), value.item(), model, acquisition)
+
+
+def ask_log_improvement(
+    x: np.ndarray, y: np.ndarray, bounds: np.ndarray, *, seed: int = 0
+) -> np.ndarray:
+    """The next query by log expected improvement, with BoTorch's usual effort."""
+    box = torch.as_tensor(bounds)
+    with manual_seed(seed):
+        acquisition = LogExpectedImprovement(_fitted(x, y, box), best_f=float(np.max(y)))
+        candidate, _ = optimize_acqf(acquisition, bounds=box, q=1, num_restarts=10, raw_samples=512)
+    return candidate.squeeze(0).numpy()
+
+
+def _fitted(x: np.ndarray, y: np.ndarray, box: torch.Tensor) -> SingleTaskGP:
+    """BoTorch's default model with hyper-parameters fitted to one run."""
+    model = SingleTaskGP(
+        torch.as_tensor(x),
+        torch.as_tensor(y).unsqueeze(-1),
+        input_transform=Normalize(x.shape[1], bounds=box),
+    )
+    fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+    return model

@@ -15,9 +15,11 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 ROOT = Path(__file__).parent.parent
+
+T = TypeVar("T")
 
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
@@ -92,11 +94,9 @@ class Worker:
         return line
 
 
-def take_turns(
-    measures: Sequence[Callable[[], float]], repetitions: int
-) -> tuple[list[float], ...]:
+def take_turns(measures: Sequence[Callable[[], T]], repetitions: int) -> tuple[list[T], ...]:
     """The answers of each of `measures`, repeated in turns."""
-    answers: tuple[list[float], ...] = tuple([] for _ in measures)
+    answers: tuple[list[T], ...] = tuple([] for _ in measures)
     for _ in range(repetitions):
         for measure, collected in zip(measures, answers, strict=True):
             collected.append(measure())

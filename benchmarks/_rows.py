@@ -186,6 +186,60 @@ def quality(effort: Effort) -> list[Row]:
     ]
 
 
+def cold_asks(effort: Effort) -> list[Row]:
+    """40 asks of a saved prior from a cold process: against GPSampler and BoTorch, the worst pause,
+    and peak memory."""
+    has_torch = importlib.util.find_spec("torch") is not None
+    with tempfile.TemporaryDirectory() as parent:
+        folder = {"folder": f"{parent}/prior"}
+        _cold("save_prior", folder)
+        measures: list[Callable[[], Any]] = [lambda: _cold("our_asks", folder)]
+        if has_torch:
+            measures += [lambda: _cold("gp_sampler_trials", {}), lambda: _cold("botorch_asks", {})]
+        ours, *theirs = take_turns(measures, 1 if effort.quick else 3)
+        code = "from benchmarks._cold_asking import our_asks; "
+        peak = run_to_the_end([sys.executable, "-c", f"{code}our_asks(**{folder!r})()"]).peak_bytes
+    whole = statistics.median(each["whole"] for each in ours)
+    median = statistics.median(each["median"] for each in ours)
+    worst = statistics.median(each["worst"] for each in ours)
+    what = "load and 40 asks, d=7, cold process"
+    targets = (("Optuna's GPSampler", 5), ("BoTorch, log-EI", 20))
+    rows = [
+        faster(f"{what} (reference: {name})", whole, statistics.median(seconds), target)
+        for (name, target), seconds in zip(targets, theirs, strict=False)
+    ]
+    if not has_torch:
+        rows.append(skipped(what, "references skipped: they need torch"))
+    size, target = f"{peak / 2**20:.0f} MiB", "< 200 MiB"
+    return [
+        *rows,
+        dearer("worst pause after the first of 40 asks (reference: median)", worst, median, 3),
+        Row(f"peak memory of {what}", size, "–", "–", target, peak < 200 * 2**20, {"ours": peak}),
+    ]
+
+
+def suggesting(effort: Effort) -> list[Row]:
+    """`metaprior suggest` from a cold process without any cache, against importing SciPy."""
+    with tempfile.TemporaryDirectory() as parent:
+        _cold("save_prior", {"folder": f"{parent}/prior"})
+        options = ["--prior", f"{parent}/prior", "--run", f"{parent}/run.csv"]
+        commands = (
+            [sys.executable, "-m", "metaprior.cli", "suggest", *options],
+            [sys.executable, "-c", "import scipy.optimize"],
+        )
+        measures = [lambda c=command: run_to_the_end(c).seconds for command in commands]
+        take_turns(measures, 1)  # the first import may write byte code, or read from a cold disk
+        ours, reference = take_turns(measures, 3 if effort.quick else 7)
+    medians = statistics.median(ours), statistics.median(reference)
+    return [dearer("metaprior suggest, d=7 (reference: import scipy.optimize)", *medians, 4)]
+
+
+def _cold(function: str, arguments: dict[str, Any]) -> Any:
+    """The answer of a new process about itself."""
+    with Worker(f"benchmarks._cold_asking:{function}", arguments) as worker:
+        return worker.measure()
+
+
 def imports(effort: Effort) -> list[Row]:
     """Importing the library, against importing JAX alone."""
 
@@ -318,6 +372,8 @@ MEASUREMENTS = {
     "ask": Measurement(ask, needs_torch=True),
     "optuna": Measurement(suggestion, needs_torch=True),
     "quality": Measurement(quality, needs_torch=True),
+    "cold-asks": Measurement(cold_asks),
+    "suggest": Measurement(suggesting),
     "import": Measurement(imports),
     "tasks": Measurement(tasks),
     "learn": Measurement(learning, needs_torch=True),

@@ -18,9 +18,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from metaprior.bo import SurrogatePolicy, UpperConfidenceBound, optimise
 from metaprior.data import Run
 from metaprior.lab.environments import Branin, Camelback, Hartmann6, Mixture1d
+from metaprior.lab.policies import CompiledConfidenceBound, SurrogatePolicy, optimise
 from metaprior.lab.studies import collect_histories
 from metaprior.methods import FPacohMap, GPSurrogate, meta_train_many
 from metaprior.metrics import calibration_error
@@ -58,7 +58,7 @@ def evaluate(surrogates, shared, tasks, space, keys, num_queries, num_points):
         surrogate = eqx.combine(surrogate, shared)
         key_race, key_context, key_test = jax.random.split(key, 3)
         policy = SurrogatePolicy(
-            surrogate=surrogate, acquisition=UpperConfidenceBound(), space=space
+            surrogate=surrogate, acquisition=CompiledConfidenceBound(), space=space
         )
         values = optimise(task, policy, num_queries, key=key_race).values
         context = jax.random.uniform(key_context, (max(CONTEXTS), d))

@@ -33,10 +33,10 @@ from jaxtyping import Array, Float
 from rich.console import Console
 from rich.table import Table
 
-from metaprior.bo import RestlessConfidenceBound, SurrogatePolicy
 from metaprior.data import Run, Space, Tasks
 from metaprior.gp import float64
 from metaprior.lab.environments import AbstractFormula, Branin
+from metaprior.lab.policies import CompiledRestlessBound, SurrogatePolicy
 from metaprior.lab.studies import PolicyRace, fixed_gp_policy, race, recorded
 from metaprior.methods import (
     AbstractSurrogate,
@@ -119,7 +119,7 @@ def evaluate(history: str, seed: int, num_tasks: int, method: FPacohMap) -> Reco
 
 def _policy(surrogate: AbstractSurrogate) -> SurrogatePolicy:
     return SurrogatePolicy(
-        surrogate=surrogate, acquisition=RestlessConfidenceBound(), space=FAMILY.space
+        surrogate=surrogate, acquisition=CompiledRestlessBound(), space=FAMILY.space
     )
 
 

@@ -50,16 +50,16 @@ from benchmarks._transfer_tables import (
     show,
 )
 from metaprior import Prior, learn
-from metaprior.bo import (
-    AbstractAcquisition,
-    InitialDesign,
-    RandomSearch,
-    RestlessConfidenceBound,
-    SurrogatePolicy,
-    UpperConfidenceBound,
-)
 from metaprior.data import Tasks
 from metaprior.lab.environments import Family, SimulatedFamily, known_families
+from metaprior.lab.policies import (
+    AbstractCompiledAcquisition,
+    CompiledConfidenceBound,
+    CompiledRestlessBound,
+    InitialDesign,
+    RandomSearch,
+    SurrogatePolicy,
+)
 from metaprior.lab.studies import (
     collect_histories,
     draw_numbers,
@@ -244,11 +244,11 @@ def evaluate(
     records[RANDOM] = {"regret": simple_regret(optimum, found.values).tolist()}
 
 
-def acquisition_of(name: str, line_up: LineUp) -> AbstractAcquisition:
+def acquisition_of(name: str, line_up: LineUp) -> AbstractCompiledAcquisition:
     """How the row of that name asks."""
     if name == UCB:
-        return UpperConfidenceBound()
-    return RestlessConfidenceBound(2.0 if name.endswith(AT_TWO) else line_up.beta)
+        return CompiledConfidenceBound()
+    return CompiledRestlessBound(2.0 if name.endswith(AT_TWO) else line_up.beta)
 
 
 def predictions(surrogate: AbstractSurrogate, tasks, *, key) -> dict[str, list]:

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 import metaprior as mp
-from metaprior.bo import RestlessConfidenceBound, SurrogatePolicy
+from metaprior.lab.policies import CompiledRestlessBound, SurrogatePolicy
 
 small = bool(os.environ.get("METAPRIOR_SMALL"))
 num_steps = 200 if small else 4000
@@ -39,7 +39,7 @@ print(f"{'method':<12} {'regret t=5':>11} {'t=10':>9} {'t=20':>9} {'log-likeliho
 for name, method in methods.items():
     surrogate = method.meta_train(history, key=key_train)
     policy = SurrogatePolicy(
-        surrogate=surrogate, acquisition=RestlessConfidenceBound(), space=family.space
+        surrogate=surrogate, acquisition=CompiledRestlessBound(), space=family.space
     )
     found = mp.lab.studies.race(policy, tasks, 20, key=key_race)
     regret = mp.metrics.simple_regret(optimum, found.values).mean(axis=0)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import metaprior as mp
-from metaprior.learning import Findings, PastTask
+from metaprior.findings import Findings, PastTask
 
 
 def quick_learn(tasks: mp.Tasks, findings: Findings | None) -> mp.Prior:

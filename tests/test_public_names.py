@@ -92,7 +92,9 @@ def test_repr_of_prior_posterior_optimizer_and_tasks_is_short(hill_prior, hill_s
 def test_prior_repr_html_escapes_names():
     space = mp.Space(**{"<b>": mp.Real(0.0, 1.0)})
     method = mp.methods.FixedGP()
-    prior = mp.Prior(space, "maximize", method, method.blank_surrogate(1))
+    prior = mp.Prior(
+        space, "maximize", mp.methods.TrainedContents(method, method.blank_surrogate(1))
+    )
     assert "<b>" in repr(prior)
     assert "<b>" not in prior._repr_html_()
     assert "&lt;b&gt;" in prior._repr_html_()

@@ -4,20 +4,6 @@ in far fewer evaluations."""
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from metaprior.belief import Posterior as Posterior
-from metaprior.belief import Prior as Prior
-from metaprior.bo import Best as Best
-from metaprior.bo import Optimizer as Optimizer
-from metaprior.data import Categorical as Categorical
-from metaprior.data import Integer as Integer
-from metaprior.data import Real as Real
-from metaprior.data import Space as Space
-from metaprior.data import Tasks as Tasks
-from metaprior.learning import LearnProgress as LearnProgress
-from metaprior.learning import learn as learn
-from metaprior.store import PriorFileError as PriorFileError
-from metaprior.store import load as load
-
 if TYPE_CHECKING:
     from metaprior import adapters as adapters
     from metaprior import bo as bo
@@ -29,10 +15,23 @@ if TYPE_CHECKING:
     from metaprior import metrics as metrics
     from metaprior import processes as processes
     from metaprior import report as report
+    from metaprior.belief import Posterior as Posterior
+    from metaprior.belief import Prior as Prior
+    from metaprior.bo import Best as Best
+    from metaprior.bo import Optimizer as Optimizer
+    from metaprior.data import Categorical as Categorical
+    from metaprior.data import Integer as Integer
+    from metaprior.data import Real as Real
+    from metaprior.data import Space as Space
+    from metaprior.data import Tasks as Tasks
+    from metaprior.learning import LearnProgress as LearnProgress
+    from metaprior.learning import learn as learn
+    from metaprior.store import PriorFileError as PriorFileError
+    from metaprior.store import load as load
 
 __version__ = "0.1.0"
 
-# Imported on first use.
+# Everything is imported on first use: learning needs JAX, asking does not.
 _MODULES = (
     "adapters",
     "bo",
@@ -45,27 +44,29 @@ _MODULES = (
     "processes",
     "report",
 )
-_NAMES = (
-    "Best",
-    "Categorical",
-    "Integer",
-    "LearnProgress",
-    "Optimizer",
-    "Posterior",
-    "Prior",
-    "PriorFileError",
-    "Real",
-    "Space",
-    "Tasks",
-    "learn",
-    "load",
-)
+_NAMES = {
+    "Best": "bo",
+    "Categorical": "data",
+    "Integer": "data",
+    "LearnProgress": "learning",
+    "Optimizer": "bo",
+    "Posterior": "belief",
+    "Prior": "belief",
+    "PriorFileError": "store",
+    "Real": "data",
+    "Space": "data",
+    "Tasks": "data",
+    "learn": "learning",
+    "load": "store",
+}
 __all__ = [*_NAMES, *_MODULES]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"metaprior.{name}")
+    if name in _NAMES:
+        return getattr(import_module(f"metaprior.{_NAMES[name]}"), name)
     raise AttributeError(f"module 'metaprior' has no attribute {name!r}")
 
 

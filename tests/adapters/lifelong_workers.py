@@ -13,7 +13,7 @@ import optuna
 
 import metaprior as mp
 from metaprior.adapters.optuna import MetaPriorSampler
-from metaprior.lifelong import _versions
+from metaprior.lifelong import _learning
 
 # A worker is started as a script, which does not find the other tests by itself.
 sys.path.append(str(Path(__file__).parents[2]))
@@ -47,7 +47,7 @@ def wait():
 
 def main():
     storage, folder, study_name, trials, expires = sys.argv[1:6]
-    _versions.learn = stand_in([1.0] * 10, during=wait)
+    _learning.learn = stand_in([1.0] * 10, during=wait)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     sampler = MetaPriorSampler.lifelong(
         storage, name=NAME, folder=folder, space=SPACE, seed=0, expires=float(expires)

@@ -38,7 +38,7 @@ def quiet(monkeypatch):
     monkeypatch.setattr("metaprior.adapters.optuna._lifelong.untrained_prior", fixed_prior)
     # Runs that a version has not seen are examined elsewhere; here they score 0.
     monkeypatch.setattr(
-        "metaprior.lifelong._versions.held_out_log_likelihood",
+        "metaprior.lifelong._learning.held_out_log_likelihood",
         lambda surrogate, tasks, *, spread: np.zeros(len(tasks)),
     )
 
@@ -48,14 +48,15 @@ def learning(monkeypatch):
     """Put a stand-in in the place of learning."""
 
     def put(scores, **options):
-        monkeypatch.setattr("metaprior.lifelong._versions.learn", stand_in(scores, **options))
+        monkeypatch.setattr("metaprior.lifelong._learning.learn", stand_in(scores, **options))
 
     return put
 
 
 def fixed_prior(space, direction):
     method = mp.methods.FixedGP()
-    return mp.Prior(space, direction, method, method.blank_surrogate(space.num_columns))
+    trained = mp.methods.TrainedContents(method, method.blank_surrogate(space.num_columns))
+    return mp.Prior(space, direction, trained)
 
 
 def sampler_for(storage, folder, **options):
@@ -488,7 +489,7 @@ def test_lifelong_sampler_takes_over_from_a_killed_worker(tmp_path):
 FULL_DISK = """
 import resource, sys, warnings
 import optuna
-from metaprior.lifelong import _versions
+from metaprior.lifelong import _learning
 from metaprior.adapters.optuna import MetaPriorSampler
 from tests.adapters.lifelong_workers import NAME, SPACE, objective, stand_in
 
@@ -497,7 +498,7 @@ sampler = MetaPriorSampler.lifelong(storage, name=NAME, folder=sys.argv[1], spac
 def limit():
     if len(optuna.get_all_study_names(storage)) == 5:
         resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
-_versions.learn = stand_in([0.5, 0.6], during=limit)
+_learning.learn = stand_in([0.5, 0.6], during=limit)
 with warnings.catch_warnings(record=True) as told:
     warnings.simplefilter("always")
     for name in "abcd":
@@ -529,9 +530,9 @@ def test_lifelong_sampler_survives_a_full_disk(tmp_path):
 
 
 STAND_IN_AT_START = """
-from metaprior.lifelong import _versions
+from metaprior.lifelong import _learning
 from tests.adapters.lifelong_workers import stand_in
-_versions.learn = stand_in([0.5] * 5)
+_learning.learn = stand_in([0.5] * 5)
 """
 
 

@@ -322,7 +322,7 @@ def test_lifelong_sampler_survives_a_server_that_stops_during_learning(
 def one_trial(storage, folder, monkeypatch, *, during):
     """A trial of a study of the sequence; `during` is called while its prior is learned."""
     learn = lifelong_workers.stand_in([1.0], during=during)
-    monkeypatch.setattr("metaprior.lifelong._versions.learn", learn)
+    monkeypatch.setattr("metaprior.lifelong._learning.learn", learn)
     sampler = MetaPriorSampler.lifelong(
         storage,
         name=lifelong_workers.NAME,

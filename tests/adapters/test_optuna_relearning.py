@@ -14,7 +14,7 @@ from metaprior.adapters.optuna import MetaPriorSampler
 from metaprior.adapters.optuna._background import main
 from metaprior.adapters.optuna._relearning import MEMBER, Settings, relearn, unlearned
 from metaprior.adapters.optuna._version_store import FolderVersionStore
-from metaprior.learning import Findings
+from metaprior.findings import Findings
 from metaprior.lifelong import untrained_prior
 from tests.adapters.lifelong_workers import NAME, SPACE
 from tests.quick_learn import quick_learn
@@ -104,7 +104,7 @@ def test_relearn_publishes_no_unfinished_version(
     def learn(tasks, **options):
         return quick_learn(tasks, Findings("", interrupted=interrupted))
 
-    monkeypatch.setattr("metaprior.lifelong._versions.learn", learn)
+    monkeypatch.setattr("metaprior.lifelong._learning.learn", learn)
     past_study(storage, "a", x=NUMBERS)
     past_study(storage, "b", x=NUMBERS)
     history, ledger = found_beside(settings, storage), settings.ledger()

@@ -234,7 +234,7 @@ class TestSpacesThatDiffer:
         study = new_study(MetaPriorSampler(untrained_prior, seed=0))
         study.optimize(ridge, n_trials=8)
         study.sampler = optuna.samplers.PartialFixedSampler({"z": 9.0}, study.sampler)
-        study.optimize(ridge, n_trials=8)
+        study.optimize(ridge, n_trials=12)
         late = points(study)[8:]
         assert all(p["z"] == 9.0 for p in late)
         assert min(abs(p["x"] - 0.8) for p in late) < 0.05
@@ -377,19 +377,21 @@ class TestTrialsUnderWay:
 
 class TestConstraints:
     def test_sampler_finds_the_best_feasible_point(self, untrained_prior):
-        """The top is forbidden: x must stay at or below 0, where z decides."""
-        study = new_study(MetaPriorSampler(untrained_prior, seed=0))
+        """The top is forbidden: x must stay at or below 0, where z decides. Median of 3 studies."""
 
         def objective(trial):
             value = climb(trial)
             trial.set_constraint("x", trial.params["x"])
             return value
 
-        study.optimize(objective, n_trials=14)
-        feasible = [t for t in study.trials if t.constraints["x"] <= 0.0]
-        assert len(feasible) >= 5
-        best = study.best_value  # Optuna looks among the feasible ones only
-        assert best > height(0.0, TOP["z"]) - 0.03
+        found = []
+        for seed in range(3):
+            study = new_study(MetaPriorSampler(untrained_prior, seed=seed))
+            study.optimize(objective, n_trials=18)
+            feasible = [t for t in study.trials if t.constraints["x"] <= 0.0]
+            assert len(feasible) >= 5
+            found.append(study.best_value)  # Optuna looks among the feasible ones only
+        assert np.median(found) > height(0.0, TOP["z"]) - 0.03
 
 
 def test_sampler_suggests_in_milliseconds_without_compiling(hill_prior):

@@ -107,7 +107,8 @@ def test_nothing_observed_and_nothing_asked(pair):
 
 
 def test_many_points_are_predicted_as_few_are(pair):
-    """600 points in three blocks, against the same points in slices that share no block."""
+    """600 points, against the same points in slices that share no block: equal up to the order in
+    which a matrix product sums."""
     run, test = points(10, 5), points(12, 600)
     posterior = pair[0].condition(run, values(run))
     slices = [slice(0, 100), slice(100, 101), slice(101, 350), slice(350, 600)]
@@ -118,7 +119,7 @@ def test_many_points_are_predicted_as_few_are(pair):
         whole = function(test)
         parts = np.concatenate([function(test[s]) for s in slices], axis=1)
         assert whole.shape[1] == 600
-        np.testing.assert_array_equal(whole, parts)
+        np.testing.assert_allclose(whole, parts, rtol=1e-13)
 
 
 @settings(deadline=None, max_examples=25)

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import metaprior as mp
 from metaprior.cli._app import app
 from metaprior.cli._learn_progress import LearnBar
-from metaprior.learning import Findings, HeldOutScores, PastTask, PredictionScores, Replay
+from metaprior.findings import Findings, HeldOutScores, PastTask, PredictionScores, Replay
 from tests.quick_learn import quick_learn
 
 FINDINGS = Findings(

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 import metaprior as mp
 from metaprior.cli._app import app
-from metaprior.learning import Findings, HeldOutScores, PastTask, PredictionScores, Replay
+from metaprior.findings import Findings, HeldOutScores, PastTask, PredictionScores, Replay
 
 VERDICT = "This prior is calibrated and saves about 7 evaluations."
 FINDINGS = Findings(

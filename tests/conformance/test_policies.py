@@ -6,10 +6,15 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from metaprior.bo import RandomSearch, Search, SurrogatePolicy, UpperConfidenceBound
+from metaprior.lab.policies import (
+    CompiledConfidenceBound,
+    CompiledSearch,
+    RandomSearch,
+    SurrogatePolicy,
+)
 from tests.conformance.cases import CAPACITY, SPACE, unseen_run
 
-SEARCH = Search(num_global=32, num_local=16, num_starts=2, num_steps=4, neighbour_rounds=1)
+SEARCH = CompiledSearch(num_global=32, num_local=16, num_starts=2, num_steps=4, neighbour_rounds=1)
 
 
 def check_policy(policy):
@@ -39,7 +44,7 @@ def test_surrogate_policy_suggests_valid_points(trained):
     check_policy(
         SurrogatePolicy(
             surrogate=trained.surrogate,
-            acquisition=UpperConfidenceBound(),
+            acquisition=CompiledConfidenceBound(),
             space=SPACE,
             search=SEARCH,
         )

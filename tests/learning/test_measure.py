@@ -9,19 +9,8 @@ import pytest
 import scipy.stats
 
 from metaprior.data import Categorical, Integer, Real, Space, Tasks
-from metaprior.learning import (
-    INTERRUPTED,
-    Budget,
-    Findings,
-    HeldOutScores,
-    PredictionScores,
-    Replay,
-    Selection,
-    Watch,
-    _measure,
-    _replay,
-    findings_of,
-)
+from metaprior.findings import INTERRUPTED, Findings, HeldOutScores, PredictionScores, Replay
+from metaprior.learning import Budget, Selection, Watch, _measure, _replay, findings_of
 from metaprior.learning._exam import exam_of, examine, folds_of
 from metaprior.learning._measure import _examples, _notes, _past_tasks, _scores, _verdict
 from metaprior.methods import FPacohMap

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import metaprior as mp
-from metaprior.learning import Budget, Findings, _budget, _select
+from metaprior.findings import Findings
+from metaprior.learning import Budget, _budget, _select
 from metaprior.learning._candidates import default_lane
 from metaprior.learning._race import Standing
 from metaprior.methods import ABLR, Ensemble, FPacohMap, Guarded, LearnedGP

@@ -58,7 +58,8 @@ def in_a_new_process(folder: Path, imports: str = "", *, paths: tuple = ()) -> d
 def saved(tmp_path):
     """A prior of the method with the numbers it starts with."""
     method = Waves(period=0.5)
-    return mp.Prior(SPACE, "maximize", method, method.blank_surrogate(1)).save(tmp_path / "prior")
+    trained = mp.methods.TrainedContents(method, method.blank_surrogate(1))
+    return mp.Prior(SPACE, "maximize", trained).save(tmp_path / "prior")
 
 
 def test_load_finds_a_registered_method_in_a_new_process(saved):

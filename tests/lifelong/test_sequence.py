@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 import metaprior as mp
 from metaprior.cli._app import app
-from metaprior.learning import Findings, PastTask, held_out_log_likelihood
-from metaprior.lifelong import PriorSequence, Version, untrained_prior
-from metaprior.lifelong._versions import learn_version
+from metaprior.findings import Findings, PastTask
+from metaprior.learning import held_out_log_likelihood
+from metaprior.lifelong import PriorSequence, Version, learn_version, untrained_prior
 from tests.quick_learn import findings_with, quick_learn
 
 SPACE = mp.Space(x=mp.Real(-1.0, 1.0), z=mp.Real(0.0, 10.0))
@@ -53,10 +53,10 @@ def learned(monkeypatch):
         calls.tasks.append(tasks)
         return quick_learn(tasks, findings_with(tasks, calls.scores.pop(0)))
 
-    monkeypatch.setattr("metaprior.lifelong._versions.learn", learn)
+    monkeypatch.setattr("metaprior.lifelong._learning.learn", learn)
     # Runs that the old version has not seen are examined elsewhere; here they score 0.
     monkeypatch.setattr(
-        "metaprior.lifelong._versions.held_out_log_likelihood",
+        "metaprior.lifelong._learning.held_out_log_likelihood",
         lambda surrogate, tasks, *, spread: np.zeros(len(tasks)),
     )
     return calls
@@ -106,7 +106,7 @@ def test_sequence_compares_scores_in_one_unit(sequence, learned, monkeypatch):
     assert first is not None
     # The old version foresees the new run as well as it did the others.
     monkeypatch.setattr(
-        "metaprior.lifelong._versions.held_out_log_likelihood",
+        "metaprior.lifelong._learning.held_out_log_likelihood",
         lambda surrogate, tasks, *, spread: np.full(
             len(tasks), 0.5 + np.log(spread) - np.log(first.spread)
         ),
@@ -333,10 +333,10 @@ def test_learn_version_compares_runs_that_both_versions_had_to_predict(
         seen.update(new=new, old=old)
         return True, ""
 
-    monkeypatch.setattr("metaprior.lifelong._versions.judge", judge)
-    monkeypatch.setattr("metaprior.lifelong._versions.spread_of", lambda tasks: 2.0)
+    monkeypatch.setattr("metaprior.lifelong._learning.judge", judge)
+    monkeypatch.setattr("metaprior.lifelong._learning.spread_of", lambda tasks: 2.0)
     monkeypatch.setattr(
-        "metaprior.lifelong._versions.learn",
+        "metaprior.lifelong._learning.learn",
         lambda tasks, **_: replace(
             old_prior, findings=Findings("", tasks=(PastTask(5, log_likelihood=1.0),))
         ),

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import metaprior as mp
-from metaprior.learning import (
+from metaprior.findings import (
     Chosen,
     Example,
     Findings,

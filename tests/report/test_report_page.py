@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import metaprior as mp
-from metaprior.learning import (
+from metaprior.findings import (
     INTERRUPTED,
     NOTHING_MEASURED,
     Example,

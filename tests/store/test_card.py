@@ -5,15 +5,11 @@ from dataclasses import replace
 import pytest
 
 import metaprior as mp
-from metaprior.learning import (
-    NOTHING_MEASURED,
-    Findings,
-    HeldOutScores,
-    PredictionScores,
-    Replay,
-)
-from metaprior.methods import Ensemble, FPacohMap, Guarded
-from metaprior.store._card import method_name, model_card, settings_in_words
+from metaprior.belief import method_name
+from metaprior.findings import NOTHING_MEASURED, Findings, HeldOutScores, PredictionScores, Replay
+from metaprior.methods import Ensemble, FPacohMap, Guarded, settings_of
+from metaprior.store import settings_in_words
+from metaprior.store._card import model_card
 
 FINDINGS = Findings(
     verdict="This prior is calibrated\nand saves about 7 evaluations.",
@@ -63,7 +59,8 @@ def test_card_keeps_a_name_with_backticks_in_one_piece(prior):
 
 def test_card_names_methods_inside_a_method():
     method = Guarded(Ensemble(FPacohMap(kappa=0.125), 3))
-    assert method_name(method) == "Guarded(Ensemble(FPacohMap))"
-    settings = settings_in_words(method)
+    described = {"name": "Guarded", **settings_of(method)}
+    assert method_name(described) == "Guarded(Ensemble(FPacohMap))"
+    settings = settings_in_words(described)
     assert settings["FPacohMap.kappa"] == 0.125 and settings["Ensemble.members"] == 3
     assert not [value for value in settings.values() if isinstance(value, dict)]

@@ -49,7 +49,8 @@ def prior_of(name, tasks):
         method.blank_surrogate(tasks.space.num_columns),
     )
     history = {"fit": rng.normal(size=7)}
-    return mp.Prior(tasks.space, "minimize", method, surrogate, history, {"tasks": 6, "seed": 3})
+    trained = mp.methods.TrainedContents(method, surrogate)
+    return mp.Prior(tasks.space, "minimize", trained, history, {"tasks": 6, "seed": 3})
 
 
 # One with a training and one without; the conformance suite saves and loads every method.
@@ -241,7 +242,8 @@ NESTED = Guarded(Ensemble(FPacohMap(feature_dim=3, kappa=0.25), members=2), prio
 
 @pytest.fixture
 def saved_nested(tmp_path):
-    prior = mp.Prior(SPACE, "minimize", NESTED, NESTED.blank_surrogate(SPACE.num_columns))
+    trained = mp.methods.TrainedContents(NESTED, NESTED.blank_surrogate(SPACE.num_columns))
+    prior = mp.Prior(SPACE, "minimize", trained)
     return prior.save(tmp_path / "prior")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import metaprior as mp
-from metaprior.learning import PredictionScores
+from metaprior.findings import PredictionScores
 from metaprior.methods import FixedGP, FPacohMap, Guarded
 from metaprior.store import PriorFileError
 from metaprior.store._migration import from_format_1

@@ -2,25 +2,25 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from metaprior.data import Points, Space, direction_sign, run_of
-from metaprior.gp import float64, require_finite
-from metaprior.methods import AbstractMethod, AbstractPosterior, AbstractSurrogate
+from metaprior.belief._belief import AbstractBelief, ConditionedBelief
+from metaprior.belief._contents import AbstractContents
+from metaprior.belief._linalg import require_finite
+from metaprior.belief._settings import method_name
+from metaprior.data import Points, Space, direction_sign
+from metaprior.findings import Findings
 from metaprior.words import Summary, counted, listed
 
 if TYPE_CHECKING:
-    from metaprior.learning import Findings
-
-# Predictions are made in blocks of this size, so that few shapes are compiled.
-BLOCK = 256
+    from metaprior.methods import AbstractMethod, AbstractSurrogate
+else:  # importing them imports JAX
+    AbstractMethod = AbstractSurrogate = Any
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class Prior:
     """A prior over functions, learned from past runs.
 
     - `space`, `direction`: of the runs it was learned from, and of the runs it can be used on.
-    - `method`: the configuration that learned it.
-    - `surrogate`: what was learned, for compiled code.
+    - `contents`: what was learned, and by which method: `metaprior.methods.TrainedContents`, or
+      what the files of a prior hold.
     - `history`: terms of the training objective, one value per step; for an ensemble, one row per
       member.
     - `trained_on`: what it was learned from, for the model card.
@@ -38,18 +38,32 @@ class Prior:
 
     space: Space
     direction: str
-    method: AbstractMethod
-    surrogate: AbstractSurrogate
+    contents: AbstractContents = field(repr=False)
     history: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
     trained_on: dict[str, Any] = field(default_factory=dict)
-    findings: "Findings | None" = field(default=None, repr=False)
+    findings: Findings | None = field(default=None, repr=False)
 
-    @float64
+    @property
+    def method(self) -> AbstractMethod:
+        """The configuration that learned it."""
+        return self.contents.method
+
+    @property
+    def surrogate(self) -> AbstractSurrogate:
+        """What was learned, for compiled code."""
+        return self.contents.surrogate
+
+    @cached_property
+    def belief(self) -> AbstractBelief:
+        """What was learned, over the unit cube and in NumPy: what `condition` and `Optimizer`
+        ask."""
+        return self.contents.belief(self.space.num_columns)
+
     def condition(self, points: Points, values: Iterable[Any]) -> "Posterior":
         """The posterior after observing `values` at `points`; empty lists give the prior itself."""
         x = self.space.encode(points)
         y = oriented_values(values, len(x), self.direction)
-        return Posterior(self, _condition(self.surrogate, run_of(x, y)), len(y))
+        return Posterior(self, self.belief.condition(x, y))
 
     def __repr__(self) -> str:
         return self._summary().as_text()
@@ -70,7 +84,7 @@ class Prior:
             f"Prior to {self.direction}",
             [
                 ("space", listed([f"{name}={dimension}" for name, dimension in named], 4)),
-                ("method", repr(self.method)),
+                ("method", method_name(self.contents.settings)),
                 ("trained on", trained_on or "no record"),
                 ("held-out findings", "yes" if self.findings else "none"),
             ],
@@ -81,12 +95,11 @@ class Prior:
 class Posterior:
     """A prior conditioned on a run; everything in the user's units and sign.
 
-    - `num_observed`: how many observations the run has.
+    - `belief`: the same over the unit cube, where larger is better.
     """
 
     prior: Prior
-    posterior: AbstractPosterior = field(repr=False)
-    num_observed: int = 0
+    belief: ConditionedBelief = field(repr=False)
 
     def __repr__(self) -> str:
         return self._summary().as_text()
@@ -94,43 +107,39 @@ class Posterior:
     def _repr_html_(self) -> str:
         return self._summary().as_html()
 
-    @float64
+    @property
+    def num_observed(self) -> int:
+        """How many observations the run has."""
+        return len(self.belief.y)
+
     def predict(
         self, points: Points, *, noiseless: bool = False
     ) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
         """Mean and standard deviation of an observation at each point; with `noiseless`, of the
         function itself."""
-        moments = self._at(_moments, points)
-        variance = moments.function_variance
-        if not noiseless:
-            variance = variance + moments.noise_variance
+        moments = self.belief.moments(self.prior.space.encode(points))
+        variance = moments.function_variance if noiseless else moments.variance
         mean = self._sign * moments.mean
         require_finite(mean, "The predicted mean")
         return mean, np.sqrt(variance)
 
-    @float64
     def log_density(self, points: Points, values: Iterable[Any]) -> Float[np.ndarray, " m"]:
         """Log density of observing each value at its point."""
-        return self._at(_log_density, points, values)
+        return self.belief.log_density(*self._observations(points, values))
 
-    @float64
     def cdf(self, points: Points, values: Iterable[Any]) -> Float[np.ndarray, " m"]:
         """Probability of observing at most each value at its point."""
-        below = self._at(_cdf, points, values)
+        below = self.belief.cdf(*self._observations(points, values))
         return below if self._sign > 0 else 1.0 - below
 
-    @float64
     def sample(self, points: Points, num: int, *, seed: int) -> Float[np.ndarray, "num m"]:
         """Joint samples of the function at the points."""
         x = self.prior.space.encode(points)
-        samples = _sample(self.posterior, jnp.asarray(x), num, jax.random.key(seed))
-        return self._sign * np.asarray(samples)
+        return self._sign * self.belief.sample(x, num, np.random.default_rng(seed))
 
-    @float64
     def covariance(self, points: Points) -> Float[np.ndarray, "m m"]:
         """Joint covariance of the function at the points, without noise."""
-        x = self.prior.space.encode(points)
-        covariance = np.asarray(_covariance(self.posterior, jnp.asarray(x)))
+        covariance = self.belief.covariance(self.prior.space.encode(points))
         require_finite(covariance, "The covariance")
         return covariance
 
@@ -138,27 +147,18 @@ class Posterior:
         names = listed(list(self.prior.space.names), 8)
         return Summary(
             f"Posterior after {counted(self.num_observed, 'observation')}",
-            [("space", names), ("method", repr(self.prior.method))],
+            [("space", names), ("method", method_name(self.prior.contents.settings))],
         )
 
     @property
     def _sign(self) -> float:
         return direction_sign(self.prior.direction)
 
-    def _at(self, function, points: Points, values=None):
-        """`function` of every point (and value), computed in padded blocks."""
+    def _observations(
+        self, points: Points, values: Iterable[Any]
+    ) -> tuple[Float[np.ndarray, "m d"], Float[np.ndarray, " m"]]:
         x = self.prior.space.encode(points)
-        columns = [x]
-        if values is not None:
-            columns.append(oriented_values(values, len(x), self.prior.direction))
-        blocks = []
-        for start in range(0, max(len(x), 1), BLOCK):
-            block = [column[start : start + BLOCK] for column in columns]
-            missing = BLOCK - len(block[0])
-            padded = [np.pad(b, [(0, missing)] + [(0, 0)] * (b.ndim - 1)) for b in block]
-            result = function(self.posterior, *(jnp.asarray(b) for b in padded))
-            blocks.append(jax.tree.map(lambda r, m=missing: np.asarray(r)[: BLOCK - m], result))
-        return jax.tree.map(lambda *parts: np.concatenate(parts), *blocks)
+        return x, oriented_values(values, len(x), self.prior.direction)
 
 
 def oriented_values(values: Iterable[Any], count: int, direction: str) -> Float[np.ndarray, " m"]:
@@ -173,33 +173,3 @@ def oriented_values(values: Iterable[Any], count: int, direction: str) -> Float[
             "conditioning on it."
         )
     return direction_sign(direction) * y
-
-
-@eqx.filter_jit
-def _condition(surrogate, run):
-    return surrogate.condition(run)
-
-
-@eqx.filter_jit
-def _moments(posterior, x):
-    return jax.vmap(posterior.moments)(x)
-
-
-@eqx.filter_jit
-def _log_density(posterior, x, y):
-    return jax.vmap(posterior.log_density)(x, y)
-
-
-@eqx.filter_jit
-def _cdf(posterior, x, y):
-    return jax.vmap(posterior.cdf)(x, y)
-
-
-@eqx.filter_jit
-def _covariance(posterior, x):
-    return posterior.covariance(x)
-
-
-@eqx.filter_jit
-def _sample(posterior, x, num, key):
-    return posterior.sample(x, num, key=key)

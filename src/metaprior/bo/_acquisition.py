@@ -1,68 +1,92 @@
-r"""Acquisition functions: from a posterior and the run so far to a score, larger is better.
+r"""How much a query is worth: from a belief about the run to a score, larger is better.
 
 symbol      meaning
 mu          posterior mean
-sigma       posterior standard deviation: of an observation in UCB, as in the paper; of the
-            function in expected improvement
+sigma       posterior standard deviation: of an observation in confidence bounds, as in the paper;
+            of the function in expected improvement
+
+Scores and their derivatives by hand, for many points at once; all of them are those of the
+acquisition functions that compiled policies use.
 """
 
 import abc
-from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
-from jax.scipy import stats
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+import numpy as np
+from jaxtyping import Float
+from scipy.spatial.distance import cdist
+from scipy.special import log_ndtr, ndtr
 
-from metaprior.data import Run
-from metaprior.methods import AbstractPosterior
+from metaprior.belief import AbstractPath, AbstractSmoothFunction, ConditionedBelief
 
-Score = Callable[[Float[Array, " d"]], Float[Array, ""]]
 # Variances below this are rounding; the slope of their root, and a quotient by it, would be too.
 SMALLEST_VARIANCE = 1e-16
+# Below this, the improvement is a series: its two terms cancel.
+FAR_BELOW = -30.0
+LOG_SQRT_2_PI = 0.9189385332046727
 
 
-class AbstractAcquisition(eqx.Module):
+class ScoredAnchors(NamedTuple):
+    """A score, and its values at the anchors."""
+
+    score: AbstractSmoothFunction
+    values: Float[np.ndarray, " m"]
+
+
+class AbstractAcquisition(abc.ABC):
     """How much a query is worth."""
 
     @abc.abstractmethod
     def score(
         self,
-        posterior: AbstractPosterior,
-        run: Run,
-        anchors: Float[Array, "m d"],
-        *,
-        key: PRNGKeyArray,
-    ) -> Score:
-        """The function of single points to be maximised; `anchors` cover the space."""
+        belief: ConditionedBelief,
+        anchors: Float[np.ndarray, "m d"],
+        rng: np.random.Generator,
+    ) -> ScoredAnchors:
+        """The function to be maximised; `anchors` cover what may be asked."""
 
 
+@dataclass(frozen=True)
 class UpperConfidenceBound(AbstractAcquisition):
     r"""$\mu(x) + \beta\, \sigma(x)$, with $\sigma$ the predictive standard deviation."""
 
     beta: float = 2.0
 
-    def score(self, posterior, run, anchors, *, key):
-        def bound(x):
-            moments = posterior.moments(x)
-            return moments.mean + self.beta * jnp.sqrt(moments.variance)
-
-        return bound
+    def score(self, belief, anchors, rng):
+        return _scored(ConfidenceBoundScore(belief, self.beta), anchors)
 
 
+@dataclass(frozen=True)
+class ConfidenceBoundScore(AbstractSmoothFunction):
+    """The score of `UpperConfidenceBound`."""
+
+    belief: ConditionedBelief
+    beta: float
+
+    def values(self, x):
+        moments = self.belief.moments(x)
+        return moments.mean + self.beta * np.sqrt(moments.variance)
+
+    def gradients(self, x):
+        moments, mean_slope, variance_slope = self.belief.slopes(x)
+        std = np.sqrt(moments.variance)
+        slope = mean_slope + self.beta * variance_slope / (2.0 * std[:, None])
+        return moments.mean + self.beta * std, slope
+
+
+@dataclass(frozen=True)
 class RestlessConfidenceBound(AbstractAcquisition):
     r"""The upper confidence bound, with checks of the model once it claims that nothing is left.
 
     A learned prior can be sure of itself and wrong about a task that is unlike the past ones; the
-    plain bound then asks for the same local optimum again and again. Here, when no point could
+    bound alone then asks for the same local optimum again and again. Here, when no point could
     beat the best observation by a noticeable margin,
 
     $$ \max_x \mu(x) + \beta\, \sigma(x) < y^* + \tau \,(\max_x \mu(x) - \min_x \mu(x)), $$
 
-    every other query widens the bound until some point could, and so goes where the model's claim
-    is easiest to refute; the queries between polish the optimum as before. A prior that knows how
-    uncertain it is needs no more than $\beta = 1$ besides.
+    every other query widens the bound until some point could; the queries between polish the
+    optimum as before.
 
     What a model calls noise is often a rough function, which says the same to the same question. So
     noise is worth a query where there is none yet, and nothing at a distance $r$ from a query that
@@ -75,86 +99,153 @@ class RestlessConfidenceBound(AbstractAcquisition):
     tolerance: float = 1e-4
     reach: float = 0.1
 
-    def score(self, posterior, run, anchors, *, key):
-        def expected(x):
-            moments = posterior.moments(x)
-            squares = jnp.sum((run.x - x[None, :]) ** 2, axis=1)
-            nearest = jnp.min(squares, where=run.mask, initial=jnp.inf)
-            news = -jnp.expm1(-0.5 * nearest / self.reach**2)
-            variance = moments.function_variance + news * moments.noise_variance
-            return moments.mean, jnp.sqrt(jnp.maximum(variance, SMALLEST_VARIANCE))
-
-        mean, std = jax.vmap(expected)(anchors)
-        best = jnp.max(jnp.where(run.mask, run.y, -jnp.inf))
-        margin = self.tolerance * (jnp.max(mean) - jnp.min(mean))
-        needed = jnp.min((best + margin - mean) / std)
-        check = (run.length % 2 == 1) & (needed > self.beta)
-        # A little more than needed, so that the likeliest surprise stands out.
-        beta = jnp.where(check, 1.2 * needed, self.beta)
-
-        def bound(x):
-            mean, std = expected(x)
-            return mean + beta * std
-
-        return bound
+    def score(self, belief, anchors, rng):
+        mean, std = RestlessScore(belief, self.beta, self.reach).expected(anchors)
+        beta = self.beta
+        if len(belief.y) % 2 == 1:
+            margin = self.tolerance * (np.max(mean) - np.min(mean))
+            needed = float(np.min((np.max(belief.y) + margin - mean) / std))
+            # A little more than needed, so that the likeliest surprise stands out.
+            beta = 1.2 * needed if needed > self.beta else self.beta
+        return ScoredAnchors(RestlessScore(belief, beta, self.reach), mean + beta * std)
 
 
+@dataclass(frozen=True)
+class RestlessScore(AbstractSmoothFunction):
+    """The score of `RestlessConfidenceBound`."""
+
+    belief: ConditionedBelief
+    beta: float
+    reach: float
+
+    def expected(
+        self, x: Float[np.ndarray, "k d"]
+    ) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
+        """Mean, and the standard deviation that the bound is made of."""
+        moments, (news, _) = self.belief.moments(x), self._news(x)
+        variance = moments.function_variance + news * moments.noise_variance
+        return moments.mean, np.sqrt(np.maximum(variance, SMALLEST_VARIANCE))
+
+    def values(self, x):
+        mean, std = self.expected(x)
+        return mean + self.beta * std
+
+    def gradients(self, x):
+        moments, mean_slope, variance_slope = self.belief.slopes(x)
+        news, news_slope = self._news(x)
+        noise = moments.noise_variance
+        variance = moments.function_variance + news * noise
+        std = np.sqrt(np.maximum(variance, SMALLEST_VARIANCE))
+        by_variance = np.where(variance > SMALLEST_VARIANCE, self.beta / (2.0 * std), 0.0)
+        total = variance_slope + noise[:, None] * news_slope
+        return moments.mean + self.beta * std, mean_slope + by_variance[:, None] * total
+
+    def _news(
+        self, x: Float[np.ndarray, "k d"]
+    ) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, "k d"]]:
+        r"""$1 - e^{-r^2 / 2 \ell^2}$ for the distance $r$ to the nearest query, and its slope."""
+        if len(self.belief.x) == 0:
+            return np.ones(len(x)), np.zeros_like(x)
+        squares = cdist(x, self.belief.x, "sqeuclidean")
+        nearest = np.argmin(squares, axis=1)
+        exponent = -0.5 * squares[np.arange(len(x)), nearest] / self.reach**2
+        slope = np.exp(exponent)[:, None] * (x - self.belief.x[nearest]) / self.reach**2
+        return -np.expm1(exponent), slope
+
+
+@dataclass(frozen=True)
 class LogExpectedImprovement(AbstractAcquisition):
     r"""$\ln \mathbb{E} \max(f(x) - y^*, 0)$, stable where the improvement underflows.
 
     $y^*$ is the best observation; before the first, the largest posterior mean at the anchors.
     """
 
-    def score(self, posterior, run, anchors, *, key):
-        expected = jax.vmap(lambda x: posterior.moments(x).mean)(anchors)
-        observed = jnp.where(run.mask, run.y, -jnp.inf)
-        best = jnp.where(run.length > 0, jnp.max(observed), jnp.max(expected))
-
-        def log_improvement(x):
-            moments = posterior.moments(x)
-            std = jnp.sqrt(jnp.maximum(moments.function_variance, SMALLEST_VARIANCE))
-            return jnp.log(std) + log_standard_improvement((moments.mean - best) / std)
-
-        return log_improvement
+    def score(self, belief, anchors, rng):
+        known = belief.y if len(belief.y) else belief.moments(anchors).mean
+        return _scored(ImprovementScore(belief, float(np.max(known))), anchors)
 
 
+@dataclass(frozen=True)
+class ImprovementScore(AbstractSmoothFunction):
+    """The score of `LogExpectedImprovement`; `best` is $y^*$."""
+
+    belief: ConditionedBelief
+    best: float
+
+    def values(self, x):
+        moments = self.belief.moments(x)
+        std = np.sqrt(np.maximum(moments.function_variance, SMALLEST_VARIANCE))
+        return np.log(std) + log_standard_improvement((moments.mean - self.best) / std)
+
+    def gradients(self, x):
+        r"""With $u = (\mu - y^*) / \sigma$, $\partial \ln h = \Phi(u) / h(u)\, \partial u$."""
+        moments, mean_slope, variance_slope = self.belief.slopes(x)
+        variance = moments.function_variance
+        std = np.sqrt(np.maximum(variance, SMALLEST_VARIANCE))
+        is_known = (variance > SMALLEST_VARIANCE)[:, None]
+        std_slope = np.where(is_known, variance_slope / (2.0 * std[:, None]), 0.0)
+        u = (moments.mean - self.best) / std
+        log_h = log_standard_improvement(u)
+        by_u = np.exp(log_ndtr(u) - log_h)[:, None]
+        u_slope = (mean_slope - u[:, None] * std_slope) / std[:, None]
+        return np.log(std) + log_h, std_slope / std[:, None] + by_u * u_slope
+
+
+@dataclass(frozen=True)
 class ThompsonSampling(AbstractAcquisition):
-    """A function drawn from the posterior: its maximum is the query."""
+    """A function drawn from the belief (Thompson sampling): its maximum is the query.
 
-    def score(self, posterior, run, anchors, *, key):
-        return posterior.path(anchors, key=key)
-
-
-class Held(AbstractAcquisition):
-    """Another acquisition where some columns stay at their values, whatever a query says of them.
-
-    - `mask`: which columns; `values`: where they stay, and anything in the others.
+    - `num_anchors`: at most so many of the anchors are drawn exactly.
     """
 
-    acquisition: AbstractAcquisition
-    mask: Bool[Array, " d"]
-    values: Float[Array, " d"]
+    num_anchors: int = 512
 
-    def score(self, posterior, run, anchors, *, key):
-        held = jax.vmap(self.place)(anchors)
-        score = self.acquisition.score(posterior, run, held, key=key)
-        return lambda x: score(self.place(x))
-
-    def place(self, x: Float[Array, " d"]) -> Float[Array, " d"]:
-        """The query that `x` stands for."""
-        return jnp.where(self.mask, self.values, x)
+    def score(self, belief, anchors, rng):
+        stride = -(-len(anchors) // self.num_anchors)
+        return _scored(PathScore(belief.path(anchors[::stride], rng)), anchors)
 
 
-def log_standard_improvement(u: Float[Array, ""]) -> Float[Array, ""]:
+@dataclass(frozen=True)
+class PathScore(AbstractSmoothFunction):
+    """The score of `ThompsonSampling`."""
+
+    path: AbstractPath
+
+    def values(self, x):
+        return self.path(x)
+
+    def gradients(self, x):
+        return self.path.slopes(x)
+
+
+@dataclass(frozen=True)
+class MeanScore(AbstractSmoothFunction):
+    """The posterior mean: where it is largest is the answer if the run ended now."""
+
+    belief: ConditionedBelief
+
+    def values(self, x):
+        return self.belief.moments(x).mean
+
+    def gradients(self, x):
+        slopes = self.belief.slopes(x)
+        return slopes.moments.mean, slopes.mean
+
+
+def _scored(score: AbstractSmoothFunction, anchors: Float[np.ndarray, "m d"]) -> ScoredAnchors:
+    return ScoredAnchors(score, score.values(anchors))
+
+
+def log_standard_improvement(u: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
     r"""$\ln h(u)$ with $h(u) = \varphi(u) + u \Phi(u)$.
 
     For $u \ll 0$ the two terms cancel; there the series
     $h(u) = \varphi(u)\, u^{-2} (1 - 3 u^{-2} + 15 u^{-4} - 105 u^{-6} + \dots)$ takes over.
     """
-    far = u < -30.0
-    near_u = jnp.where(far, -1.0, u)
-    near = jnp.log(stats.norm.pdf(near_u) + near_u * stats.norm.cdf(near_u))
-    far_u = jnp.where(far, u, -30.0)
+    far = u < FAR_BELOW
+    near_u = np.where(far, -1.0, u)
+    near = np.log(np.exp(-0.5 * near_u**2 - LOG_SQRT_2_PI) + near_u * ndtr(near_u))
+    far_u = np.where(far, u, FAR_BELOW)
     s = 1.0 / far_u**2
     series = 1.0 - 3.0 * s * (1.0 - 5.0 * s * (1.0 - 7.0 * s * (1.0 - 9.0 * s)))
-    return jnp.where(far, stats.norm.logpdf(far_u) + jnp.log(s * series), near)
+    return np.where(far, -0.5 * far_u**2 - LOG_SQRT_2_PI + np.log(s * series), near)

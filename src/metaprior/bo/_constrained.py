@@ -1,4 +1,4 @@
-r"""Improvement where it is allowed: an acquisition for runs with constraints.
+r"""Improvement where it is allowed: for runs with constraints.
 
     symbol      meaning
     f           the function to be maximised
@@ -12,57 +12,75 @@ with $\mu_j, \sigma_j$ of a Gaussian process fitted to what this run has shown o
 al. 2014). Before anything feasible was seen there is no $y^*$, and the sum alone is maximised.
 """
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
-import numpy as np
-from jax.scipy import stats
-from jaxtyping import Array, Bool, Float
+from dataclasses import dataclass
 
+import numpy as np
+from jaxtyping import Float
+from scipy.special import log_ndtr
+
+from metaprior.belief import AbstractSmoothFunction, ConditionedBelief, FittedBelief
 from metaprior.bo._acquisition import (
+    LOG_SQRT_2_PI,
     SMALLEST_VARIANCE,
     AbstractAcquisition,
-    log_standard_improvement,
+    ImprovementScore,
+    ScoredAnchors,
 )
-from metaprior.data import Run, run_of
-from metaprior.gp import float64
-from metaprior.methods import AbstractPosterior, FittedGP
+
+FITTING_STEPS = 25
 
 
+@dataclass(frozen=True)
 class ConstrainedImprovement(AbstractAcquisition):
     """Expected improvement on the best feasible value, times the probability of feasibility.
 
-    - `constraints`: posteriors of all constraints, stacked along a first axis.
-    - `best`: the best value observed at a feasible point; $-\\infty$ before the first.
+    - `constraints`: the belief about each of them.
+    - `best`: the best value observed at a feasible point; `None` before the first.
     """
 
-    constraints: AbstractPosterior
-    best: Float[Array, ""]
+    constraints: tuple[ConditionedBelief, ...]
+    best: float | None
 
-    def score(self, posterior, run, anchors, *, key):
-        found = jnp.isfinite(self.best)
-        best = jnp.where(found, self.best, 0.0)
+    def score(self, belief, anchors, rng):
+        improvement = None if self.best is None else ImprovementScore(belief, self.best)
+        score = ConstrainedScore(improvement, self.constraints)
+        return ScoredAnchors(score, score.values(anchors))
 
-        def log_worth(x):
-            moments = posterior.moments(x)
-            std = jnp.sqrt(jnp.maximum(moments.function_variance, SMALLEST_VARIANCE))
-            improvement = jnp.log(std) + log_standard_improvement((moments.mean - best) / std)
-            return jnp.where(found, improvement, 0.0) + self.log_feasibility(x)
 
-        return log_worth
+@dataclass(frozen=True)
+class ConstrainedScore(AbstractSmoothFunction):
+    """The score of `ConstrainedImprovement`."""
 
-    def log_feasibility(self, x: Float[Array, " d"]) -> Float[Array, ""]:
-        """Log probability that every constraint holds at `x`."""
+    improvement: ImprovementScore | None
+    constraints: tuple[ConditionedBelief, ...]
 
-        def log_probability(constraint: AbstractPosterior) -> Float[Array, ""]:
+    def values(self, x):
+        total = np.zeros(len(x)) if self.improvement is None else self.improvement.values(x)
+        for constraint in self.constraints:
             moments = constraint.moments(x)
-            std = jnp.sqrt(jnp.maximum(moments.function_variance, SMALLEST_VARIANCE))
-            return stats.norm.logcdf(-moments.mean / std)
+            std = np.sqrt(np.maximum(moments.function_variance, SMALLEST_VARIANCE))
+            total = total + log_ndtr(-moments.mean / std)
+        return total
 
-        return jnp.sum(eqx.filter_vmap(log_probability)(self.constraints))
+    def gradients(self, x):
+        r"""$\partial \ln \Phi(u) = \varphi(u) / \Phi(u)\, \partial u$, $u = -\mu_j / \sigma_j$."""
+        values, slopes = np.zeros(len(x)), np.zeros_like(x)
+        if self.improvement is not None:
+            values, slopes = self.improvement.gradients(x)
+        for constraint in self.constraints:
+            moments, mean_slope, variance_slope = constraint.slopes(x)
+            variance = moments.function_variance
+            std = np.sqrt(np.maximum(variance, SMALLEST_VARIANCE))
+            is_known = (variance > SMALLEST_VARIANCE)[:, None]
+            std_slope = np.where(is_known, variance_slope / (2.0 * std[:, None]), 0.0)
+            u = -moments.mean / std
+            log_probability = log_ndtr(u)
+            by_u = np.exp(-0.5 * u**2 - LOG_SQRT_2_PI - log_probability)[:, None]
+            u_slope = -(mean_slope + u[:, None] * std_slope) / std[:, None]
+            values, slopes = values + log_probability, slopes + by_u * u_slope
+        return values, slopes
 
 
-@float64
 def constrained_improvement(
     x: Float[np.ndarray, "m d"],
     y: Float[np.ndarray, " m"],
@@ -73,20 +91,10 @@ def constrained_improvement(
     - `constraints`: NaN where one was not reported, which says neither that it holds nor that it
       does not; a point without any report that it is violated counts as feasible.
     """
-    feasible = ~np.any(constraints > 0.0, axis=1)
-    best = np.max(y, where=feasible, initial=-np.inf)
-    runs = [_known_run(x, values) for values in constraints.T]
-    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *runs)
-    return ConstrainedImprovement(_fit(stacked, x.shape[1]), jnp.asarray(best))
-
-
-def _known_run(x: Float[np.ndarray, "m d"], values: Float[np.ndarray, " m"]) -> Run:
-    known: Bool[np.ndarray, " m"] = np.isfinite(values)
-    # Room for those that are missing, so that the runs of all constraints have one capacity.
-    return run_of(x[known], values[known], spare=1 + int(np.sum(~known)))
-
-
-@eqx.filter_jit
-def _fit(runs: Run, num_columns: int) -> AbstractPosterior:
-    surrogate = FittedGP().from_scratch(num_columns)
-    return eqx.filter_vmap(surrogate.condition)(runs)
+    is_feasible = ~np.any(constraints > 0.0, axis=1)
+    best = float(np.max(y[is_feasible])) if is_feasible.any() else None
+    beliefs = []
+    for values in constraints.T:
+        known = np.isfinite(values)
+        beliefs.append(FittedBelief(FITTING_STEPS).condition(x[known], values[known]))
+    return ConstrainedImprovement(tuple(beliefs), best)

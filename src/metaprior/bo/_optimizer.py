@@ -1,30 +1,23 @@
 """Ask and tell: Bayesian optimisation for people, in their own units."""
 
 import copy
-import dataclasses
 import math
 from typing import Any, NamedTuple, overload
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Bool, Float
 
-from metaprior.belief import Prior
-from metaprior.bo._acquisition import AbstractAcquisition, Held, RestlessConfidenceBound
-from metaprior.bo._maximise import Search
-from metaprior.bo._policy import SurrogatePolicy
-from metaprior.data import Points, Run, direction_sign, run_of
-from metaprior.gp import float64, require_finite
-from metaprior.methods import AbstractSurrogate
+from metaprior.belief import AbstractBelief, Prior, method_name
+from metaprior.bo._acquisition import AbstractAcquisition, RestlessConfidenceBound
+from metaprior.bo._moves import Moves, free_moves
+from metaprior.bo._propose import SAME_POINT, RunSoFar, propose, propose_among, unused
+from metaprior.bo._search import Search
+from metaprior.bo._window import Window
+from metaprior.data import Points, Space, direction_sign
 from metaprior.words import Summary
 from metaprior.words import value as shown
 
 Point = dict[str, Any]
-
-# Two points of the unit cube closer than this are the same query.
-SAME_POINT = 1e-9
 
 
 class Best(NamedTuple):
@@ -41,6 +34,9 @@ class Optimizer:
     - `candidates`: if given, only these points may be asked, each at most once.
     - `acquisition`: how much a query is worth; by default the upper confidence bound, with
       checks once the model claims that nothing better is left.
+    - `search`: how hard to search for the best query.
+    - `window`: the part of the prior's space that this task uses; all of it by default. Points are
+      then those of `window.space`.
     - `seed`: the same seed and the same answers give the same questions.
     """
 
@@ -51,35 +47,31 @@ class Optimizer:
         candidates: Points | None = None,
         acquisition: AbstractAcquisition | None = None,
         search: Search | None = None,
+        window: Window | None = None,
         seed: int = 0,
     ):
         self.prior = prior
-        self.space = prior.space
-        self._policy = SurrogatePolicy(
-            surrogate=prior.surrogate,
-            acquisition=RestlessConfidenceBound() if acquisition is None else acquisition,
-            space=prior.space,
-            search=Search() if search is None else search,
-        )
+        self.space = prior.space if window is None else window.space
+        self._belief = prior.belief if window is None else window.through(prior.belief)
+        self._acquisition = RestlessConfidenceBound() if acquisition is None else acquisition
+        self._search = Search() if search is None else search
         self._sign = direction_sign(prior.direction)
         self._seed = seed
         self._num_asked = 0
-        width = prior.space.num_columns
+        width = self.space.num_columns
         self._x = np.zeros((0, width))
         self._y = np.zeros(0)
         self._told: list[Point] = []
-        # Both follow from what was told, and are made when they are first needed.
-        self._observed: Run | None = None
-        self._trust: float | None = None
+        # Follows from what was told: what was told last time, and the trust then.
+        self._judged: tuple[int, float | None] | None = None
         self._pending = np.zeros((0, width))
         self._failed = np.zeros((0, width))
-        self._rows, self._candidates = _checked(prior, candidates)
+        self._rows, self._candidates = _checked(self.space, candidates)
 
     @overload
     def ask(self, *, fixed: Point | None = None) -> Point: ...
     @overload
     def ask(self, n: int, *, fixed: Point | None = None) -> list[Point]: ...
-    @float64
     def ask(self, n: int | None = None, *, fixed: Point | None = None) -> Point | list[Point]:
         """The next query, or the next `n` queries to be made side by side.
 
@@ -90,10 +82,10 @@ class Optimizer:
         """
         if n is not None and (not isinstance(n, int) or n < 1):
             raise ValueError(f"Cannot ask for {n!r} points; give a whole number of at least 1.")
-        held = self._held(fixed) if fixed else None
+        moves = self._moves(fixed) if fixed else free_moves(self.space)
         points = []
         for _ in range(1 if n is None else n):
-            x = self._suggest(held)
+            x = self._suggest(moves)
             self._pending = np.vstack([self._pending, x])
             points.append(self._point(x))
         return points[0] if n is None else points
@@ -113,7 +105,6 @@ class Optimizer:
             self._told.append(dict(x))
             self._x = np.vstack([self._x, encoded])
             self._y = np.append(self._y, self._sign * number)
-            self._observed = self._trust = None
 
     def expect(self, points: Points) -> None:
         """Take queries that other workers have under way into account.
@@ -133,7 +124,7 @@ class Optimizer:
         other._told = list(self._told)
         other._seed, other._num_asked = seed, 0
         if acquisition is not None:
-            other._policy = dataclasses.replace(self._policy, acquisition=acquisition)
+            other._acquisition = acquisition
         return other
 
     @property
@@ -145,7 +136,6 @@ class Optimizer:
         return Best(dict(self._told[i]), float(self._sign * self._y[i]))
 
     @property
-    @float64
     def trust(self) -> float | None:
         """Trust in the learned prior after everything told so far, between 0 and 1.
 
@@ -153,10 +143,9 @@ class Optimizer:
         past ones and a Gaussian process fitted to this run alone is. `None` for a prior without
         a guard (see `metaprior.methods.Guarded`).
         """
-        surrogate = self.prior.surrogate
-        if surrogate.judges and self._trust is None:
-            self._trust = float(_trust(surrogate, self._run()))
-        return self._trust
+        if self._judged is None or self._judged[0] != len(self._y):
+            self._judged = len(self._y), self._belief.trust(self._x, self._y)
+        return self._judged[1]
 
     @property
     def observations(self) -> list[tuple[Point, float]]:
@@ -184,7 +173,7 @@ class Optimizer:
                 ("best", "nothing observed" if best is None else f"{best.value:g} at {point}"),
                 ("queries", told),
                 ("candidates", "whole space" if count is None else f"{len(count):,} given points"),
-                ("method", repr(self.prior.method)),
+                ("method", method_name(self.prior.contents.settings)),
             ],
         )
 
@@ -195,8 +184,8 @@ class Optimizer:
             return point
         return dict(self._rows[int(np.argmax(_matches(self._candidates, x)))])
 
-    def _held(self, fixed: Point) -> Held:
-        """The acquisition where the dimensions in `fixed` have their values."""
+    def _moves(self, fixed: Point) -> Moves:
+        """What a search may do where the dimensions in `fixed` have their values."""
         unknown = [name for name in fixed if name not in self.space.names]
         if unknown:
             raise ValueError(
@@ -206,86 +195,52 @@ class Optimizer:
         (anywhere,) = self.space.decode(np.full((1, self.space.num_columns), 0.5))
         (values,) = self.space.encode([{**anywhere, **fixed}], where="fixed")
         named = zip(self.space.names, self.space.dimensions, strict=True)
-        mask = np.concatenate([np.full(d.num_columns, name in fixed) for name, d in named])
-        return Held(self._policy.acquisition, jnp.asarray(mask), jnp.asarray(values))
+        held = np.concatenate([np.full(d.num_columns, name in fixed) for name, d in named])
+        return Moves(self.space, held, values)
 
-    def _suggest(self, held: Held | None) -> Float[np.ndarray, " d"]:
-        key = _key(self._seed, self._num_asked)
+    def _suggest(self, moves: Moves) -> Float[np.ndarray, " d"]:
+        rng = np.random.default_rng([self._seed, self._num_asked])
         self._num_asked += 1
-        run, policy = self._believed(), self._policy_now()
-        if held is not None:
-            policy = dataclasses.replace(policy, acquisition=held)
+        run = RunSoFar(self._x, self._y, self._pending, self._failed)
+        belief = self._settled_belief()
         if self._candidates is None:
-            x = _placed(np.asarray(_suggest(policy, run, key)), held)
-            require_finite(x, "The suggested point")
-            return self._instead_of(x, policy, held, run, key)
-        allowed = _unused(self._candidates, [self._x, self._pending, self._failed])
-        if not allowed.any():
-            raise ValueError(
-                f"All {len(self._candidates)} candidates have been asked; stop here, or start an "
-                "Optimizer with more of them."
-            )
-        allowed &= np.all(
-            np.abs(_placed(self._candidates, held) - self._candidates) <= SAME_POINT, 1
-        )
-        if not allowed.any():
-            raise ValueError("No candidate that is left has the values in `fixed`; change them.")
-        return _best_of(policy, self._candidates, allowed, run, key)
+            return propose(belief, self._acquisition, moves, run, self._search, rng)
+        allowed = self._allowed(self._candidates, moves)
+        index = propose_among(belief, self._acquisition, self._candidates, allowed, run, rng)
+        return self._candidates[index]
 
-    def _policy_now(self) -> SurrogatePolicy:
-        """The policy, at the trust that the observations alone give to a guarded prior: beliefs
+    def _settled_belief(self) -> AbstractBelief:
+        """The belief at the trust that the observations alone give to a guarded prior: beliefs
         about pending and failed queries are no evidence."""
         trust = self.trust
-        if trust is None:
-            return self._policy
-        settled = self.prior.surrogate.settled(trust)
-        return dataclasses.replace(self._policy, surrogate=settled)
+        return self._belief if trust is None else self._belief.settled(trust)
 
-    def _instead_of(
-        self, x, policy: SurrogatePolicy, held: Held | None, run: Run, key: PRNGKeyArray
-    ) -> Float[np.ndarray, " d"]:
-        """`x`, or the best candidate of the search where `x` is under way or has failed before.
-
-        A prior that is sure of a corner, or a space of few values, can put the maximum on such a
-        point again. Where nothing else is left, it is asked again.
-        """
-        avoided = [self._pending, self._failed]
-        if _unused(x[None], avoided).all():
-            return x
-        candidates = _placed(np.asarray(_search_candidates(policy, run, key)), held)
-        allowed = _unused(candidates, avoided)
-        return _best_of(policy, candidates, allowed, run, key) if allowed.any() else x
-
-    def _run(self) -> Run:
-        """Everything told so far."""
-        if self._observed is None:
-            # One spare row, so that asking and telling in turns meets no other shapes than telling.
-            self._observed = run_of(self._x, self._y, spare=1)
-        return self._observed
-
-    def _believed(self) -> Run:
-        """The run, with pending and failed queries filled in with what they stand for."""
-        ghosts = np.vstack([self._pending, self._failed])
-        if len(ghosts) == 0:
-            return self._run()
-        x = np.vstack([self._x, ghosts])
-        run = run_of(x, np.append(self._y, np.zeros(len(ghosts))), spare=1)
-        is_failed = np.arange(len(run.y)) >= len(x) - len(self._failed)
-        return _fill_in(
-            self._policy_now().surrogate, run, jnp.asarray(len(self._y)), jnp.asarray(is_failed)
-        )
+    def _allowed(
+        self, candidates: Float[np.ndarray, "m d"], moves: Moves
+    ) -> Bool[np.ndarray, " m"]:
+        """Which candidates have not been asked and have the values that are fixed, one at least."""
+        allowed = unused(candidates, np.vstack([self._x, self._pending, self._failed]))
+        if not allowed.any():
+            raise ValueError(
+                f"All {len(candidates)} candidates have been asked; stop here, or start an "
+                "Optimizer with more of them."
+            )
+        allowed &= np.all(np.abs(moves.placed(candidates) - candidates) <= SAME_POINT, axis=1)
+        if not allowed.any():
+            raise ValueError("No candidate that is left has the values in `fixed`; change them.")
+        return allowed
 
 
 def _checked(
-    prior: Prior, candidates: Points | None
+    space: Space, candidates: Points | None
 ) -> tuple[list[Point], Float[np.ndarray, "m d"] | None]:
     """Candidates as they were given and encoded; nothing and `None` if there are none."""
     if candidates is None:
         return [], None
-    rows = prior.space.as_dicts(candidates, where="candidates")
+    rows = space.as_dicts(candidates, where="candidates")
     if not rows:
         raise ValueError("`candidates` is empty; give at least one point, or leave it out.")
-    return rows, prior.space.encode(rows, where="candidates")
+    return rows, space.encode(rows, where="candidates")
 
 
 def _number(x: Point, value: Any) -> float:
@@ -301,72 +256,7 @@ def _number(x: Point, value: Any) -> float:
     return number
 
 
-def _placed(points: Float[np.ndarray, "*m d"], held: Held | None) -> Float[np.ndarray, "*m d"]:
-    """Points with the columns that are held at their values."""
-    return points if held is None else np.where(held.mask, held.values, points)
-
-
-def _best_of(policy: SurrogatePolicy, candidates, allowed, run: Run, key: PRNGKeyArray):
-    index = _choose(policy, run, jnp.asarray(candidates), jnp.asarray(allowed), key)
-    return candidates[int(index)]
-
-
-def _unused(points: Float[np.ndarray, "m d"], used: list[np.ndarray]) -> Bool[np.ndarray, " m"]:
-    """Which of `points` are none of the queries in `used`."""
-    unused = np.ones(len(points), bool)
-    for x in np.vstack(used):
-        unused &= ~_matches(points, x)
-    return unused
-
-
 def _matches(points: Float[np.ndarray, "m d"], x: Float[np.ndarray, " d"], *, first: bool = False):
     """Which of `points` are the query `x`; with `first`, only the first of them."""
     same = np.all(np.abs(points - x) <= SAME_POINT, axis=1)
     return same & (np.cumsum(same) == 1) if first else same
-
-
-@jax.jit
-def _key(seed: Int[Array, ""], index: Int[Array, ""]) -> PRNGKeyArray:
-    return jax.random.fold_in(jax.random.key(seed), index)
-
-
-@eqx.filter_jit
-def _trust(surrogate: AbstractSurrogate, run: Run) -> Float[Array, ""]:
-    return surrogate.trust(run)
-
-
-@eqx.filter_jit
-def _suggest(policy: SurrogatePolicy, run: Run, key: PRNGKeyArray) -> Float[Array, " d"]:
-    return policy.suggest(run, key=key)
-
-
-@eqx.filter_jit
-def _search_candidates(policy: SurrogatePolicy, run: Run, key: PRNGKeyArray):
-    return policy.search.candidates(policy.space, run, key=key)
-
-
-@eqx.filter_jit
-def _choose(
-    policy: SurrogatePolicy,
-    run: Run,
-    candidates: Float[Array, "m d"],
-    allowed: Bool[Array, " m"],
-    key: PRNGKeyArray,
-) -> Int[Array, ""]:
-    return policy.best_of(candidates, allowed, run, key=key)
-
-
-@eqx.filter_jit
-def _fill_in(
-    surrogate: AbstractSurrogate,
-    run: Run,
-    num_observed: Int[Array, ""],
-    is_failed: Bool[Array, " capacity"],
-) -> Run:
-    """Pending queries at their posterior mean; failed ones no better than the worst observation."""
-    observed = Run(run.x, run.y, num_observed)
-    posterior = surrogate.condition(observed)
-    expected = jax.vmap(lambda x: posterior.moments(x).mean)(run.x)
-    worst = jnp.min(jnp.where(observed.mask, run.y, jnp.inf))
-    believed = jnp.where(is_failed, jnp.minimum(expected, worst), expected)
-    return Run(run.x, jnp.where(observed.mask, run.y, believed), run.length)

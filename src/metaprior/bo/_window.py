@@ -11,29 +11,26 @@ of their own, and a map brings them to the cube that the prior was learned on:
 $$ z = \frac{g(A u + b) - s}{r}, \qquad g(t) = t, \ e^t \text{ or } \ln t $$
 
 column by column: $A u + b$ is the value, or its logarithm where the window is on a log scale, and
-$g$ changes the scale where the whole space has another. All of it is traced, so that windows which
-differ in their bounds only share what was compiled.
+$g$ changes the scale where the whole space has another.
 """
 
-import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
 
-from metaprior.belief import Prior
+from metaprior.belief import (
+    EXPONENTIAL,
+    IDENTITY,
+    LOGARITHM,
+    AbstractBelief,
+    SeenThrough,
+    UnitView,
+)
 from metaprior.bo._ranges import Line, Numbers, Options, Range, line_of
-from metaprior.data import Categorical, Dimension, Run, Space
-from metaprior.gp import float64
-from metaprior.methods import AbstractPosterior, AbstractSurrogate
-
-IDENTITY, EXPONENTIAL, LOGARITHM = 0, 1, 2
+from metaprior.data import Categorical, Dimension, Space
 
 
 @dataclass(frozen=True)
@@ -74,15 +71,13 @@ class Window:
         """A point of `space` in the task's units."""
         return {name: r.value(point[f"x{i}"]) for i, (name, r) in enumerate(self.ranges)}
 
-    def through(self, prior: Prior) -> Prior:
-        """The prior as it looks through the window: the same beliefs over `space`."""
+    def through(self, belief: AbstractBelief) -> AbstractBelief:
+        """The belief as it looks through the window: the same over `space`."""
         # The model that a guard falls back to knows nothing of the whole space: the guard stays
         # outside of the window.
-        seen = prior.surrogate.guarding(Windowed(prior.surrogate.unguarded, self.map()))
-        return dataclasses.replace(prior, space=self.space, surrogate=seen)
+        return belief.guarding(SeenThrough(belief.unguarded, self.map()))
 
-    @float64
-    def map(self) -> "WindowMap":
+    def map(self) -> UnitView:
         """From the window's cube to that of the whole space."""
         ranges, held = dict(self.ranges), dict(self.held)
         widths = [r.dimension.num_columns for r in ranges.values()]
@@ -100,9 +95,9 @@ class Window:
         for i, row in enumerate(rows):
             if row.column is not None:
                 matrix[i, row.column] = row.slope
-        return WindowMap(
-            jnp.asarray(matrix),
-            *(jnp.asarray([getattr(row, name) for row in rows]) for name in _Row._fields[2:]),
+        return UnitView(
+            matrix,
+            *(np.array([getattr(row, name) for row in rows]) for name in _Row._fields[2:]),
         )
 
 
@@ -115,63 +110,6 @@ class _Row(NamedTuple):
     bend: int = IDENTITY
     start: float = 0.0
     width: float = 1.0
-
-
-class WindowMap(eqx.Module):
-    """$z(u)$, see the head of this file."""
-
-    matrix: Float[Array, "d w"]
-    offset: Float[Array, " d"]
-    bend: Int[Array, " d"]
-    start: Float[Array, " d"]
-    width: Float[Array, " d"]
-
-    def __call__(self, u: Float[Array, " w"]) -> Float[Array, " d"]:
-        t = self.matrix @ u + self.offset
-        # The inner `where` keeps what is not used from overflowing, and its gradient with it. Half
-        # a step below the lowest number of a grid there may be no logarithm: stop where it starts.
-        grown = jnp.exp(jnp.where(self.bend == EXPONENTIAL, t, 0.0))
-        positive = jnp.maximum(t, jnp.exp(jnp.where(self.bend == LOGARITHM, self.start, 0.0)))
-        flattened = jnp.log(jnp.where(self.bend == LOGARITHM, positive, 1.0))
-        bent = jnp.where(self.bend == EXPONENTIAL, grown, flattened)
-        return (jnp.where(self.bend == IDENTITY, t, bent) - self.start) / self.width
-
-
-class Windowed(AbstractSurrogate):
-    """A surrogate that sees the points of a window."""
-
-    surrogate: AbstractSurrogate
-    view: WindowMap
-
-    def condition(self, run: Run) -> "WindowedPosterior":
-        seen = Run(jax.vmap(self.view)(run.x), run.y, run.length)
-        return WindowedPosterior(self.surrogate.condition(seen), self.view)
-
-
-class WindowedPosterior(AbstractPosterior):
-    """A posterior that sees the points of a window."""
-
-    posterior: AbstractPosterior
-    view: WindowMap
-
-    def moments(self, x):
-        return self.posterior.moments(self.view(x))
-
-    def log_density(self, x, y):
-        return self.posterior.log_density(self.view(x), y)
-
-    def cdf(self, x, y):
-        return self.posterior.cdf(self.view(x), y)
-
-    def covariance(self, x):
-        return self.posterior.covariance(jax.vmap(self.view)(x))
-
-    def sample(self, x, num, *, key):
-        return self.posterior.sample(jax.vmap(self.view)(x), num, key=key)
-
-    def path(self, anchors, *, key):
-        drawn = self.posterior.path(jax.vmap(self.view)(anchors), key=key)
-        return lambda x: drawn(self.view(x))
 
 
 def _same(value: Any, other: Any) -> bool:

@@ -189,7 +189,6 @@ def report(
     ] = False,
 ) -> None:
     """Write a report on a learned prior as one HTML page: verdict, evidence, limits."""
-    prepare_jax()
     from metaprior.cli._report import run_report
 
     run_report(prior, out, as_json=as_json)
@@ -220,7 +219,6 @@ def suggest(
     ] = False,
 ) -> None:
     """Propose the next points of a run, and write them into its CSV file."""
-    prepare_jax()
     from metaprior.cli._suggest import run_suggest
 
     run_suggest(
@@ -268,7 +266,8 @@ def tell(
     ] = False,
 ) -> None:
     """Write a measured value into the CSV file of a run; with --finish, learn from the run."""
-    prepare_jax()
+    if finish:
+        prepare_jax()
     from metaprior.cli._tell import run_tell
 
     run_tell(
@@ -309,7 +308,6 @@ def status(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of words.")] = False,
 ) -> None:
     """Show the status of a run, or the versions of the prior of a lifelong sequence."""
-    prepare_jax()
     from metaprior.cli._status import run_status
 
     run_status(

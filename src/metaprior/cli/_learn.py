@@ -12,14 +12,15 @@ from typing import Any
 from rich.console import Console
 
 from metaprior.belief import Prior
+from metaprior.cli._budget import budget_of
 from metaprior.cli._errors import INTERRUPTED
 from metaprior.cli._learn_progress import LearnBar
 from metaprior.cli._learn_report import print_learned, print_read
 from metaprior.cli._past_runs import PastRuns, Wanted, past_runs
-from metaprior.learning import NOTHING_MEASURED, Findings, learn
+from metaprior.findings import NOTHING_MEASURED, Findings
+from metaprior.learning import learn
 from metaprior.store import ARRAYS, CARD, DESCRIPTION, REPORT
 
-BUDGETS = ("fast", "normal", "thorough")
 PRIOR_FILES = {ARRAYS, CARD, DESCRIPTION, REPORT}
 
 
@@ -54,21 +55,6 @@ def run_learn(
     else:
         print_learned(findings, past.names, out, console)
     return INTERRUPTED if findings.interrupted else 0
-
-
-def budget_of(text: str) -> str | float:
-    """One of the named budgets, or seconds."""
-    if text in BUDGETS:
-        return text
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = float("nan")
-    if not 0 < seconds < float("inf"):
-        raise ValueError(
-            f"--budget is {text!r}; give fast, normal, thorough, or a number of seconds above 0."
-        )
-    return seconds
 
 
 def check_folder(out: Path, *, force: bool) -> None:

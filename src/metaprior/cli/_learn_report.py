@@ -9,7 +9,7 @@ from rich.table import Table
 from metaprior.cli._past_runs import PastRuns
 from metaprior.cli._studies_table import studies_table
 from metaprior.data.csv import space_as_toml
-from metaprior.learning import Findings, HeldOutScores, Replay
+from metaprior.findings import Findings, HeldOutScores, Replay
 from metaprior.words import listed
 
 

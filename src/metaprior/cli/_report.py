@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from metaprior.learning import NOTHING_MEASURED, Findings, HeldOutScores, Replay
+from metaprior.findings import NOTHING_MEASURED, Findings, HeldOutScores, Replay
 from metaprior.report import write_report
 from metaprior.store import REPORT, load
 

@@ -5,11 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from rich.console import Console
 
+from metaprior.cli._budget import budget_of
 from metaprior.cli._errors import INTERRUPTED
-from metaprior.cli._learn import budget_of
-from metaprior.cli._learn_progress import LearnBar
 from metaprior.cli._suggest import as_dict, in_words, require_one
 from metaprior.lifelong import PriorSequence, Row, Version, tell
 from metaprior.store import load
@@ -55,8 +53,7 @@ def run_tell(
     answer: dict[str, Any] = {"told": None if told is None else _told(told)}
     if finish and sequence is not None:
         try:
-            with LearnBar(Console(stderr=True)) as progress:
-                version = sequence.finish(run, budget=effort, seed=seed, on_progress=progress)
+            version = _finish(sequence, run, effort, seed)
         except KeyboardInterrupt:
             typer.echo(
                 f"Learning was interrupted, so there is no new version; the run {run} is "
@@ -69,6 +66,17 @@ def run_tell(
             typer.echo(_finished(run, version, sequence))
     if as_json:
         typer.echo(json.dumps(answer, indent=2, allow_nan=False))
+
+
+def _finish(sequence: PriorSequence, run: str, budget: str | float, seed: int) -> Version | None:
+    """End the run and learn from it, with a progress bar."""
+    # Imported here: a value is told without them, in a fraction of the time.
+    from rich.console import Console
+
+    from metaprior.cli._learn_progress import LearnBar
+
+    with LearnBar(Console(stderr=True)) as progress:
+        return sequence.finish(run, budget=budget, seed=seed, on_progress=progress)
 
 
 def _finished(run: str, version: Version | None, sequence: PriorSequence) -> str:

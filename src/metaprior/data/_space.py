@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Bool, Float, Int
 
 from metaprior.data._dimensions import Categorical as Categorical
 from metaprior.data._dimensions import Dimension as Dimension
@@ -121,39 +120,43 @@ class Space:
         values = [d.decode(block) for d, block in zip(self.dimensions, blocks, strict=True)]
         return [dict(zip(self.names, point, strict=True)) for point in zip(*values, strict=True)]
 
-    def snap(self, unit: Float[Array, " num_columns"]) -> Float[Array, " num_columns"]:
+    def snap(self, unit: Float[Any, " num_columns"]) -> Float[Any, " num_columns"]:
         """The valid point of the cube that the point `unit` stands for; `encode(decode(unit))`.
 
         Integers go to the position of the bin they fall in, categories to the choice with the
-        largest entry, reals are clipped.
+        largest entry, reals are clipped. For compiled code: `unit` is a JAX array.
         """
+        import jax.numpy as jnp
+
         layout = self._layout
-        snapped = jnp.clip(unit, 0.0, 1.0)
+        snapped: Any = jnp.clip(unit, 0.0, 1.0)
         if layout.is_integer.any():
             level = layout.grid.nearest_level(snapped, jnp)
-            position: Array = layout.grid.position(level, jnp).astype(snapped.dtype)
+            position = layout.grid.position(level, jnp).astype(snapped.dtype)
             snapped = jnp.where(layout.is_integer, position, snapped)
         if layout.is_categorical.any():
             # The index after the last column stands for "no such choice" and never wins.
             entries = jnp.append(unit, -jnp.inf)[layout.choice_columns]
             winners = layout.choice_columns[:, 0] + jnp.argmax(entries, axis=1)
-            hot: Array = jnp.equal(winners[layout.owner], np.arange(self.num_columns))
+            hot: Any = jnp.equal(winners[layout.owner], np.arange(self.num_columns))
             snapped = jnp.where(layout.is_categorical, hot.astype(snapped.dtype), snapped)
         return snapped
 
-    def neighbours(self, unit: Float[Array, " num_columns"]) -> Float[Array, "k num_columns"]:
+    def neighbours(self, unit: Float[Any, " num_columns"]) -> Float[Any, "k num_columns"]:
         """All points one move away from the snapped point `unit` in one discrete dimension.
 
         First every integer one step down, then every integer one step up (at a bound, the point
         itself, so that their number `k` is static), then every category moved on to the other
-        choices in turn.
+        choices in turn. For compiled code: `unit` is a JAX array.
         """
+        import jax.numpy as jnp
+
         layout = self._layout
         level = layout.grid.nearest_level(unit, jnp)
         stepped = []
         for step in (-1.0, 1.0):
             moved = jnp.clip(level + step, layout.grid.first, layout.grid.last)
-            position: Array = layout.grid.position(moved, jnp).astype(unit.dtype)
+            position = layout.grid.position(moved, jnp).astype(unit.dtype)
             stepped.append(jnp.where(layout.integer_rows, position[None, :], unit[None, :]))
         return jnp.concatenate([*stepped, unit[layout.rotations]])
 

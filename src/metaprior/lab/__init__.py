@@ -7,10 +7,11 @@ if TYPE_CHECKING:
     from metaprior.lab import demo as demo
     from metaprior.lab import environments as environments
     from metaprior.lab import plots as plots
+    from metaprior.lab import policies as policies
     from metaprior.lab import studies as studies
 
-_MODULES = ("demo", "environments", "plots", "studies")
-__all__ = ["demo", "environments", "plots", "studies"]  # pyright: ignore[reportUnsupportedDunderAll]
+_MODULES = ("demo", "environments", "plots", "policies", "studies")
+__all__ = ["demo", "environments", "plots", "policies", "studies"]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

@@ -3,16 +3,6 @@
 from metaprior.learning._budget import Budget as Budget
 from metaprior.learning._budget import budget_named as budget_named
 from metaprior.learning._exam import spread_of as spread_of
-from metaprior.learning._findings import INTERRUPTED as INTERRUPTED
-from metaprior.learning._findings import NOTHING_MEASURED as NOTHING_MEASURED
-from metaprior.learning._findings import Chosen as Chosen
-from metaprior.learning._findings import Example as Example
-from metaprior.learning._findings import Findings as Findings
-from metaprior.learning._findings import HeldOutScores as HeldOutScores
-from metaprior.learning._findings import PastTask as PastTask
-from metaprior.learning._findings import PredictionScores as PredictionScores
-from metaprior.learning._findings import Replay as Replay
-from metaprior.learning._findings import Series as Series
 from metaprior.learning._learn import learn as learn
 from metaprior.learning._measure import findings_of as findings_of
 from metaprior.learning._progress import LearnProgress as LearnProgress

@@ -22,6 +22,7 @@ from metaprior.methods import (
     Ensemble,
     EnsembleSurrogate,
     Guarded,
+    TrainedContents,
 )
 
 
@@ -107,7 +108,8 @@ def _learn_by(
     surrogate = method.meta_train(tasks, key=jax.random.key(seed), on_progress=record)
     names = reports[0].terms if reports else {}
     history = {name: np.concatenate([r.terms[name] for r in reports], axis=-1) for name in names}
-    return Prior(tasks.space, tasks.direction, method, surrogate, history, _trained_on(tasks, seed))
+    trained = TrainedContents(method, surrogate)
+    return Prior(tasks.space, tasks.direction, trained, history, _trained_on(tasks, seed))
 
 
 def _learn_by_choice(
@@ -127,9 +129,8 @@ def _learn_by_choice(
         selection = select(tasks, lanes, budget, seed=seed, watch=watch, on_progress=on_progress)
         findings = findings_of(tasks, selection, budget, watch)
     method, surrogate, history = _guarded(tasks, selection)
-    return Prior(
-        tasks.space, tasks.direction, method, surrogate, history, _trained_on(tasks, seed), findings
-    )
+    trained = TrainedContents(method, surrogate)
+    return Prior(tasks.space, tasks.direction, trained, history, _trained_on(tasks, seed), findings)
 
 
 def _guarded(

@@ -4,10 +4,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from metaprior.data import Tasks
-from metaprior.gp import float64
-from metaprior.learning._budget import Budget
-from metaprior.learning._exam import Answers, examine, spread_of
-from metaprior.learning._findings import (
+from metaprior.findings import (
     Chosen,
     Example,
     Findings,
@@ -17,6 +14,9 @@ from metaprior.learning._findings import (
     Replay,
     Series,
 )
+from metaprior.gp import float64
+from metaprior.learning._budget import Budget
+from metaprior.learning._exam import Answers, examine, spread_of
 from metaprior.learning._progress import Watch
 from metaprior.learning._replay import replay, summary
 from metaprior.learning._score import (

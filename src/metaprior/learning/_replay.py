@@ -13,9 +13,9 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from metaprior.data import Run
+from metaprior.findings import Replay
 from metaprior.gp import float64
 from metaprior.learning._exam import Exam
-from metaprior.learning._findings import Replay
 from metaprior.methods import AbstractSurrogate, FittedGP
 from metaprior.metrics import mean_and_interval
 

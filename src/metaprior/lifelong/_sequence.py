@@ -7,16 +7,21 @@ machine/priors/0001/      versions of the prior
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from metaprior.belief import Prior
 from metaprior.data import Space, Tasks, direction_sign
 from metaprior.data.csv import Row, read_run
 from metaprior.files import locked, unwriteable
-from metaprior.learning import OnLearnProgress
 from metaprior.lifelong._asking import RunStatus, status, suggest, tell
 from metaprior.lifelong._ledger import LEDGER, Ledger, read_ledger, write_ledger
-from metaprior.lifelong._versions import FEWEST_RUNS, Version, learn_version, untrained_prior
+from metaprior.lifelong._versions import FEWEST_RUNS, Version, untrained_prior
 from metaprior.store import PriorFileError, load
+
+if TYPE_CHECKING:
+    from metaprior.learning import OnLearnProgress
+else:  # importing it imports JAX
+    OnLearnProgress = Any
 
 RUNS, PRIORS = "runs", "priors"
 # How long to wait for another process that is learning, in seconds.
@@ -138,6 +143,8 @@ class PriorSequence:
         on_progress: OnLearnProgress | None = None,
     ) -> Version | None:
         """Learn from all finished runs, unless that has been done or there are too few."""
+        from metaprior.lifelong._learning import learn_version
+
         # Only learning waits for learning: other processes use the ledger meanwhile.
         with locked(self.folder / PRIORS, longest_wait=LONGEST_LEARNING):
             ledger = self.ledger

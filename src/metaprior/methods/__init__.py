@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from metaprior.methods._compiled_belief import compiled_belief as compiled_belief
 from metaprior.methods._ensemble import EnsembleSurrogate as EnsembleSurrogate
 from metaprior.methods._gp_surrogate import GPPosterior as GPPosterior
 from metaprior.methods._gp_surrogate import GPSurrogate as GPSurrogate
@@ -25,7 +26,8 @@ from metaprior.methods._registry import known_methods as known_methods
 from metaprior.methods._registry import register as register
 from metaprior.methods._settings import method_of as method_of
 from metaprior.methods._settings import settings_of as settings_of
-from metaprior.methods._settings import settings_of_format_1 as settings_of_format_1
+from metaprior.methods._trained import TrainedContents as TrainedContents
+from metaprior.methods._trained import filled_surrogate as filled_surrogate
 
 if TYPE_CHECKING:
     from metaprior.methods._ablr import ABLR as ABLR

@@ -60,20 +60,3 @@ def method_of(described: dict[str, Any], *, depth: int = 1) -> AbstractMethod:
 def _is_method(kind: Any) -> bool:
     """Whether a setting of this type is itself a method."""
     return isinstance(kind, type) and issubclass(kind, AbstractMethod)
-
-
-def settings_of_format_1(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings that a prior of format 1 was saved with, as `method_of` takes them.
-
-    There, `FixedGP` was called `VanillaGP`, and switches were the numbers 0 and 1.
-    """
-    changed = dict(settings)
-    if changed.get("name") == "VanillaGP":
-        changed["name"] = "FixedGP"
-    for switch in ("offset", "amplitude", "warp"):
-        if changed.get(switch) in (0.0, 1.0):
-            changed[switch] = bool(changed[switch])
-    return {
-        name: settings_of_format_1(value) if isinstance(value, dict) and "name" in value else value
-        for name, value in changed.items()
-    }

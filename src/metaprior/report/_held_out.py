@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from metaprior.learning import HeldOutScores, PredictionScores, Replay, Series
+from metaprior.findings import HeldOutScores, PredictionScores, Replay, Series
 from metaprior.plots import FAINT
 from metaprior.report._drawing import FITTED, LEARNED, RECORDED, drawn
 from metaprior.report._html import Html

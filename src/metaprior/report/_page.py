@@ -2,8 +2,8 @@
 
 from importlib.resources import files
 
-from metaprior.belief import Prior
-from metaprior.learning import NOTHING_MEASURED, Findings, HeldOutScores, Replay
+from metaprior.belief import Prior, method_name
+from metaprior.findings import NOTHING_MEASURED, Findings, HeldOutScores, Replay
 from metaprior.report import _sections as sections
 from metaprior.report._held_out import Figure, held_out_figures, replay_figure
 from metaprior.report._html import Html, element, joined, paragraph
@@ -18,7 +18,7 @@ from metaprior.report._slices import (
     middle_of,
     slices_through,
 )
-from metaprior.store import limits, method_name, settings_in_words
+from metaprior.store import limits, settings_in_words
 from metaprior.words import counted, cut
 
 MODELS = (("learned", "learned prior"), ("fitted", "GP fitted to the points seen"))
@@ -50,7 +50,11 @@ def page(prior: Prior, generator: str) -> str:
         section(
             "settings",
             "How it was chosen" if findings.chosen.settings else "How it was learned",
-            sections.choice(findings, method_name(prior.method), settings_in_words(prior.method)),
+            sections.choice(
+                findings,
+                method_name(prior.contents.settings),
+                settings_in_words(prior.contents.settings),
+            ),
         ),
         section("notes", "Notes and limits", sections.notes(findings, limits(prior))),
         element("footer", paragraph(f"Written by {generator}.")),

@@ -7,7 +7,7 @@ import numpy as np
 
 from metaprior.belief import Prior
 from metaprior.data import Real, direction_sign
-from metaprior.learning import Example
+from metaprior.findings import Example
 from metaprior.plots import FAINT, INK
 from metaprior.report._drawing import PAPER, drawn
 from metaprior.report._held_out import Figure

@@ -5,7 +5,7 @@ from typing import Any
 
 from metaprior.belief import Prior
 from metaprior.data import Categorical, Dimension
-from metaprior.learning import Findings, HeldOutScores, PastTask, Replay
+from metaprior.findings import Findings, HeldOutScores, PastTask, Replay
 from metaprior.report._held_out import Figure
 from metaprior.report._html import Html, element, joined, name, paragraph, table
 from metaprior.words import MISSING, counted, cut, fixed, number, value

@@ -1,7 +1,6 @@
 """Saving and loading: no pickle, and a clear sentence for every damaged file."""
 
 from metaprior.store._card import limits as limits
-from metaprior.store._card import method_name as method_name
 from metaprior.store._card import settings_in_words as settings_in_words
 from metaprior.store._format import ARRAYS as ARRAYS
 from metaprior.store._format import CARD as CARD

@@ -1,12 +1,10 @@
 """The model card: what a reader of the folder needs to know."""
 
-import dataclasses
 import re
 from typing import Any
 
-from metaprior.belief import Prior
-from metaprior.learning import NOTHING_MEASURED, Findings, HeldOutScores, Replay
-from metaprior.methods import AbstractMethod, settings_of
+from metaprior.belief import Prior, Settings, method_name
+from metaprior.findings import NOTHING_MEASURED, Findings, HeldOutScores, Replay
 from metaprior.words import MISSING, fixed
 
 
@@ -18,10 +16,11 @@ def model_card(prior: Prior) -> str:
         for name, dimension in zip(prior.space.names, prior.space.dimensions, strict=True)
     )
     settings = "\n".join(
-        f"- {_code(name)}: {value}" for name, value in settings_in_words(prior.method).items()
+        f"- {_code(name)}: {value}"
+        for name, value in settings_in_words(prior.contents.settings).items()
     )
     learned_from = "\n".join(f"- {name}: {value}" for name, value in prior.trained_on.items())
-    method = method_name(prior.method)
+    method = method_name(prior.contents.settings)
     parts = [
         "# A learned prior",
         f"**{_line(findings.verdict)}**",
@@ -45,16 +44,17 @@ opt.tell(x, 0.0)  # the value you observed
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def method_name(method: AbstractMethod) -> str:
-    """The class of a method, and of those it is made of: `Guarded(FPacohMap)`."""
-    fields = (getattr(method, field.name) for field in dataclasses.fields(method))
-    inner = [method_name(value) for value in fields if isinstance(value, AbstractMethod)]
-    return type(method).__name__ + (f"({', '.join(inner)})" if inner else "")
-
-
-def settings_in_words(method: AbstractMethod) -> dict[str, Any]:
+def settings_in_words(settings: Settings, prefix: str = "") -> dict[str, Any]:
     """The settings of a method by name; those of a method inside it by `FPacohMap.kappa`."""
-    return _flat(settings_of(method))
+    flat: dict[str, Any] = {}
+    for name, value in settings.items():
+        if isinstance(value, dict) and "name" in value:
+            flat |= settings_in_words(value, f"{value['name']}.")
+        elif isinstance(value, dict) and set(value) == {"process"}:
+            flat[prefix + name] = value["process"]
+        elif name != "name":
+            flat[prefix + name] = value
+    return flat
 
 
 def limits(prior: Prior) -> list[str]:
@@ -98,21 +98,6 @@ def _held_out(findings: Findings) -> str:
 def _listed(title: str, sentences: list[str]) -> str:
     listed = "\n".join(f"- {sentence}" for sentence in sentences)
     return f"## {title}\n\n{listed}" if sentences else ""
-
-
-def _flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for name, value in settings.items():
-        if isinstance(value, AbstractMethod):
-            value = {"name": type(value).__name__, **settings_of(value)}
-        if isinstance(value, dict) and "name" in value:
-            inner = {key: of for key, of in value.items() if key != "name"}
-            flat |= _flat(inner, f"{value['name']}.")
-        elif isinstance(value, dict) and set(value) == {"process"}:
-            flat[prefix + name] = value["process"]
-        else:
-            flat[prefix + name] = value
-    return flat
 
 
 def _code(text: str) -> str:

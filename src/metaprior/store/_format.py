@@ -2,26 +2,23 @@
 
 A prior is a folder: `prior.safetensors` holds every array under the path of its field,
 `prior.json` describes them, `README.md` is the model card. There is no pickle, and nothing in the
-files is executed: the description names a known method, which rebuilds the structure.
+files is executed: the description names a known method, and its belief is built from the arrays.
 """
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import equinox as eqx
-import jax
 import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
-from metaprior.belief import Prior
+from metaprior.belief import AbstractContents, Prior, SavedContents, belief_of
 from metaprior.data import Space, direction_sign
 from metaprior.files import replace_folder
-from metaprior.gp import float64
-from metaprior.learning import Findings
-from metaprior.methods import UnknownMethodError, method_of, settings_of
+from metaprior.findings import Findings
 from metaprior.store._card import model_card
 from metaprior.store._migration import from_format_1
 
@@ -36,7 +33,6 @@ class PriorFileError(ValueError):
     """A folder that cannot be read as a prior, with the reason and what to do."""
 
 
-@float64
 def save_prior(prior: Prior, folder: str | Path) -> Path:
     """Write `prior` to `folder`, all or nothing; an earlier prior there is replaced."""
     folder = Path(folder)
@@ -59,7 +55,6 @@ def save_prior(prior: Prior, folder: str | Path) -> Path:
     return folder
 
 
-@float64
 def load(folder: str | Path, *, space: Space | None = None) -> Prior:
     """The prior saved in `folder`.
 
@@ -73,20 +68,13 @@ def load(folder: str | Path, *, space: Space | None = None) -> Prior:
         saved_space = Space.from_json(description["space"])
         direction = description["direction"]
         direction_sign(direction)
-        method = method_of(description["method"])
+        settings = dict(description["method"])
         history_names = list(description["history"])
         trained_on = dict(description["trained_on"])
         found = description["findings"]
         findings = None if found is None else Findings.from_json(found)
-        blank = method.blank_surrogate(saved_space.num_columns)
-    except UnknownMethodError as error:
-        raise PriorFileError(f"Cannot load the prior in {folder}: {error}.") from error
     except (KeyError, OverflowError, TypeError, ValueError) as error:
-        problem = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(".")
-        raise PriorFileError(
-            f"{folder / DESCRIPTION} is damaged ({problem}); restore it from a copy or learn the "
-            "prior again."
-        ) from error
+        raise _damaged(folder, error) from error
     if space is not None and space != saved_space:
         raise PriorFileError(
             f"The prior in {folder} is for the space {saved_space}, not for {space}; load it "
@@ -94,15 +82,51 @@ def load(folder: str | Path, *, space: Space | None = None) -> Prior:
         )
     tensors = _read_arrays(folder)
     history = {name: tensors.pop(f"history/{name}", np.zeros(0)) for name in history_names}
-    surrogate = _fill(blank, tensors, folder)
-    return Prior(saved_space, direction, method, surrogate, history, trained_on, findings)
+    contents = _contents(folder, settings, tensors, saved_space.num_columns)
+    return Prior(saved_space, direction, contents, history, trained_on, findings)
+
+
+def _contents(
+    folder: Path, settings: dict[str, Any], arrays: dict[str, np.ndarray], num_columns: int
+) -> AbstractContents:
+    """What the files hold, checked.
+
+    If they give a belief, they are sound. If not, the method itself is imported, which knows what
+    its settings and arrays should be: it has no belief, or it finds out what is wrong.
+    """
+    with suppress(AttributeError, KeyError, TypeError, ValueError):
+        if belief_of(settings, arrays, num_columns) is not None:
+            return SavedContents(settings, arrays, num_columns)
+    from metaprior.methods import TrainedContents, UnknownMethodError, filled_surrogate, method_of
+
+    try:
+        method = method_of(settings)
+    except UnknownMethodError as error:
+        raise PriorFileError(f"Cannot load the prior in {folder}: {error}.") from error
+    except (KeyError, OverflowError, TypeError, ValueError) as error:
+        raise _damaged(folder, error) from error
+    try:
+        return TrainedContents(method, filled_surrogate(method, arrays, num_columns))
+    except ValueError as error:
+        raise PriorFileError(
+            f"{folder / ARRAYS} does not fit {DESCRIPTION}: {error}; restore both files from one "
+            "copy."
+        ) from error
+
+
+def _damaged(folder: Path, error: Exception) -> PriorFileError:
+    problem = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(".")
+    return PriorFileError(
+        f"{folder / DESCRIPTION} is damaged ({problem}); restore it from a copy or learn the "
+        "prior again."
+    )
 
 
 def _description(prior: Prior) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "method": {"name": type(prior.method).__name__, **settings_of(prior.method)},
+        "method": dict(prior.contents.settings),
         "space": prior.space.to_json(),
         "direction": prior.direction,
         "trained_on": prior.trained_on,
@@ -112,16 +136,8 @@ def _description(prior: Prior) -> dict[str, Any]:
 
 
 def _arrays(prior: Prior) -> dict[str, np.ndarray]:
-    named = {path: np.array(leaf) for path, leaf in _leaves(prior.surrogate)}
-    return named | {f"history/{name}": np.array(h) for name, h in prior.history.items()}
-
-
-def _leaves(surrogate) -> list[tuple[str, Any]]:
-    arrays = eqx.filter(surrogate, eqx.is_array)
-    return [
-        (jax.tree_util.keystr(path), leaf)
-        for path, leaf in jax.tree_util.tree_leaves_with_path(arrays)
-    ]
+    named = {f"history/{name}": np.array(h) for name, h in prior.history.items()}
+    return {**prior.contents.arrays, **named}
 
 
 def _read_description(folder: Path) -> dict[str, Any]:
@@ -160,37 +176,3 @@ def _read_arrays(folder: Path) -> dict[str, np.ndarray]:
             f"{path} cannot be read ({error}); it is damaged, truncated or not a safetensors "
             "file: restore it from a copy or learn the prior again."
         ) from error
-
-
-def _fill(blank, tensors: dict[str, np.ndarray], folder: Path):
-    """`blank` with its arrays replaced by the saved ones of the same names, types and shapes.
-
-    An axis of length 0 in `blank` may have any length: it counts past runs.
-    """
-    leaves = _leaves(blank)
-    expected = dict(leaves)
-    for path in sorted(expected.keys() | tensors.keys()):
-        if path not in expected or path not in tensors or not _fits(tensors[path], expected[path]):
-            found = _form(tensors.get(path), "missing")
-            raise PriorFileError(
-                f"{folder / ARRAYS} does not fit {DESCRIPTION}: {path} is {found} where "
-                f"{_form(expected.get(path), 'nothing')} was expected; restore both files from "
-                "one copy."
-            )
-    arrays, static = eqx.partition(blank, eqx.is_array)
-    ordered = [jax.numpy.asarray(tensors[path]) for path, _ in leaves]
-    return eqx.combine(jax.tree.unflatten(jax.tree.structure(arrays), ordered), static)
-
-
-def _fits(tensor: np.ndarray, blank) -> bool:
-    """Whether a saved array has the type and shape that `blank` wants."""
-    return (
-        np.dtype(tensor.dtype) == np.dtype(blank.dtype)
-        and tensor.ndim == blank.ndim
-        and all(b in (0, t) for t, b in zip(tensor.shape, blank.shape, strict=True))
-    )
-
-
-def _form(array, absent: str) -> str:
-    """Type and shape of an array, as an error names them; `absent` if there is none."""
-    return absent if array is None else f"{np.dtype(array.dtype).name}{list(array.shape)}"

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from metaprior.methods import settings_of_format_1
-
 FINDINGS = {"vanilla": "fitted", "vanilla_log_likelihood": "fitted_log_likelihood"}
 
 
@@ -24,6 +22,23 @@ def from_format_1(description: dict[str, Any]) -> dict[str, Any]:
     if isinstance(method, dict):
         method = settings_of_format_1(method)
     return description | {"format_version": 2, "method": method, "findings": findings}
+
+
+def settings_of_format_1(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings that a prior of format 1 was saved with, as format 2 writes them.
+
+    There, `FixedGP` was called `VanillaGP`, and switches were the numbers 0 and 1.
+    """
+    changed = dict(settings)
+    if changed.get("name") == "VanillaGP":
+        changed["name"] = "FixedGP"
+    for switch in ("offset", "amplitude", "warp"):
+        if changed.get(switch) in (0.0, 1.0):
+            changed[switch] = bool(changed[switch])
+    return {
+        name: settings_of_format_1(value) if isinstance(value, dict) and "name" in value else value
+        for name, value in changed.items()
+    }
 
 
 def _renamed_keys(part: Any) -> Any:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from metaprior.bo import RandomSearch, RestlessConfidenceBound, SurrogatePolicy
 from metaprior.lab.environments import Mixture1d, Table
+from metaprior.lab.policies import CompiledRestlessBound, RandomSearch, SurrogatePolicy
 from metaprior.lab.studies import (
     collect_histories,
     predict_uniform,
@@ -94,7 +94,7 @@ def rows_of(task, x):
 def test_race_on_a_table_repeats_no_row_and_never_leaves_it():
     policy = SurrogatePolicy(
         surrogate=FixedGP(lengthscale=0.5).from_scratch(4),
-        acquisition=RestlessConfidenceBound(),
+        acquisition=CompiledRestlessBound(),
         space=TABLE.space,
     )
     found = race(policy, LOOKED_UP, 12, key=jr.key(0), infer=True)

@@ -14,7 +14,6 @@ from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 
-from metaprior.bo import RandomSearch, SurrogatePolicy, UpperConfidenceBound, optimise
 from metaprior.data import Tasks, empty_run
 from metaprior.lab.environments import (
     TEST_IDS,
@@ -24,6 +23,7 @@ from metaprior.lab.environments import (
     TableTask,
     known_families,
 )
+from metaprior.lab.policies import CompiledConfidenceBound, RandomSearch, SurrogatePolicy, optimise
 from metaprior.lab.studies import (
     ChosenConfiguration,
     Job,
@@ -134,7 +134,7 @@ def test_offline_run_is_the_run_of_its_surrogate(offline):
     past = collect_histories(Mixture1d(), 4, 5, key=keys.history)
     surrogate = FixedGP().meta_train(past, key=keys.train)
     policy = SurrogatePolicy(
-        surrogate=surrogate, acquisition=UpperConfidenceBound(), space=Mixture1d.space
+        surrogate=surrogate, acquisition=CompiledConfidenceBound(), space=Mixture1d.space
     )
     task = jax.tree.map(
         lambda leaf: jnp.asarray(leaf[2]), Mixture1d().test_tasks(3, key=keys.tasks)
@@ -270,7 +270,7 @@ def test_lifelong_first_run_is_that_of_a_fixed_gp(life):
     columns, _ = life
     policy = SurrogatePolicy(
         surrogate=FixedGP().from_scratch(1),
-        acquisition=UpperConfidenceBound(),
+        acquisition=CompiledConfidenceBound(),
         space=Mixture1d.space,
     )
     run = jax.jit(lambda task, key: optimise(task, policy, 4, key=key, infer=True))
@@ -308,7 +308,7 @@ def test_with_room_does_not_change_an_ensemble():
     assert np.isfinite(other.mean) and not np.allclose(other.mean, theirs.mean, rtol=1e-3)
 
 
-# Search
+# CompiledSearch
 
 
 def test_search_draws_stay_in_their_ranges_and_repeat():

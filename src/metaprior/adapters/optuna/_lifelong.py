@@ -38,7 +38,6 @@ from metaprior.adapters.optuna._storage import reading, reason_of
 from metaprior.adapters.optuna._trial_seeded import TrialSeededSampler
 from metaprior.adapters.optuna._version_store import ArtifactVersionStore, FolderVersionStore
 from metaprior.data import Space
-from metaprior.learning import budget_named
 from metaprior.lifelong import Version, untrained_prior
 
 # The attribute of a study that says which version its workers use; 0 is none.
@@ -305,6 +304,8 @@ def lifelong_sampler(
         )
     if not expires > 0:
         raise ValueError(f"`expires` is {expires!r}; give a number of seconds above 0.")
+    from metaprior.learning import budget_named  # imports JAX
+
     budget_named(budget)
     store = (
         ArtifactVersionStore(artifact_store) if folder is None else FolderVersionStore(folder, name)

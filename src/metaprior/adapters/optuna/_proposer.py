@@ -19,9 +19,8 @@ from metaprior.data import direction_sign
 
 # Workers between the start of a trial and its first parameter are counted up to this number.
 MOST_STARTING = 64
-# Computing a proposal takes a while, seconds if something is compiled, and other workers do not
-# wait. If one of them proposed nearly the same point meanwhile (a distance in the unit cube), the
-# proposal is recomputed, up to so many times in all.
+# Other workers do not wait for a proposal. If one of them proposed nearly the same point meanwhile
+# (a distance in the unit cube), the proposal is recomputed, up to so many times in all.
 NEAR = 0.01
 MOST_ATTEMPTS = 3
 
@@ -145,7 +144,7 @@ class StudyProposer:
         self._window = window
         self._observations: list[Observation] = []
         if window is not None:
-            self._optimizer = Optimizer(window.through(self._prior))
+            self._optimizer = Optimizer(self._prior, window=window)
 
     def _read(self, study: Study, trials: Sequence[FrozenTrial]) -> None:
         """Read the trials that finished since the last call."""

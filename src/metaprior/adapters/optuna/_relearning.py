@@ -14,7 +14,7 @@ from metaprior.adapters.optuna._storage import JOURNAL
 from metaprior.adapters.optuna._version_store import AbstractVersionStore
 from metaprior.belief import Prior
 from metaprior.data import Space
-from metaprior.lifelong import FEWEST_RUNS, Version, learn_version
+from metaprior.lifelong import FEWEST_RUNS, Version
 
 # Attributes of a study: the sequence it belongs to, when it began, and that it is over.
 MEMBER, BEGUN, FINISHED = "metaprior", "metaprior:begun", "metaprior:finished"
@@ -101,6 +101,8 @@ def relearn(
     settings: Settings, ledger: StorageLedger, history: History
 ) -> tuple[Version, Prior] | None:
     """Learn the next version and publish it; `None` if another worker does so or has done so."""
+    from metaprior.lifelong import learn_version  # imports JAX
+
     with ledger.attempt() as attempt:
         if attempt is None or is_known(ledger, history):
             return None

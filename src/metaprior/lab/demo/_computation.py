@@ -15,9 +15,14 @@ import numpy as np
 from jaxtyping import Array, Float, Key, PRNGKeyArray
 
 from metaprior.belief import Prior
-from metaprior.bo import AbstractPolicy, RandomSearch, SurrogatePolicy, UpperConfidenceBound
 from metaprior.data import Space, Tasks
 from metaprior.lab.environments import Branin, Mixture1d, MixtureTask
+from metaprior.lab.policies import (
+    AbstractPolicy,
+    CompiledConfidenceBound,
+    RandomSearch,
+    SurrogatePolicy,
+)
 from metaprior.lab.studies import (
     PolicyRace,
     UniformPredictions,
@@ -173,7 +178,7 @@ def _learn(past: Tasks, method: FPacohMap, seed: int, advance: Advance) -> Prior
 
 def _ucb(prior: Prior) -> SurrogatePolicy:
     return SurrogatePolicy(
-        surrogate=prior.surrogate, acquisition=UpperConfidenceBound(), space=prior.space
+        surrogate=prior.surrogate, acquisition=CompiledConfidenceBound(), space=prior.space
     )
 
 

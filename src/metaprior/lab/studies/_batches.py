@@ -14,10 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key, PyTree, Shaped
 
-from metaprior.bo import AbstractPolicy, optimise
 from metaprior.data import Run, Tasks
 from metaprior.gp import float64
 from metaprior.lab.environments import AbstractTask
+from metaprior.lab.policies import AbstractPolicy, optimise
 from metaprior.lab.studies._jobs import Columns
 from metaprior.lab.studies._races import PolicyRace, require_points
 from metaprior.meta import chunk_here, map_chunks, stack

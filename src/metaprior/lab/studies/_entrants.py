@@ -5,16 +5,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from metaprior.bo import (
-    AbstractAcquisition,
-    AbstractPolicy,
-    RandomSearch,
-    RestlessConfidenceBound,
-    SurrogatePolicy,
-    UpperConfidenceBound,
-)
 from metaprior.data import Space
 from metaprior.lab.environments import known_families
+from metaprior.lab.policies import (
+    AbstractCompiledAcquisition,
+    AbstractPolicy,
+    CompiledConfidenceBound,
+    CompiledRestlessBound,
+    RandomSearch,
+    SurrogatePolicy,
+)
 from metaprior.lab.studies._configurations import read_configuration
 from metaprior.methods import (
     AbstractGradientMethod,
@@ -26,9 +26,9 @@ from metaprior.methods import (
 )
 
 RANDOM_SEARCH = "RandomSearch"
-ACQUISITIONS: dict[str, type[AbstractAcquisition]] = {
-    "ucb": UpperConfidenceBound,
-    "restless": RestlessConfidenceBound,
+ACQUISITIONS: dict[str, type[AbstractCompiledAcquisition]] = {
+    "ucb": CompiledConfidenceBound,
+    "restless": CompiledRestlessBound,
 }
 
 # A method with its settings on one environment, as JSON has it: the start of every job.

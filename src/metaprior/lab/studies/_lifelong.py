@@ -9,10 +9,10 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from metaprior.bo import AbstractPolicy
 from metaprior.data import Tasks
 from metaprior.gp import float64
 from metaprior.lab.environments import AbstractTask, Family, known_families
+from metaprior.lab.policies import AbstractPolicy
 from metaprior.lab.studies._batches import race_each, rows_of, train_each
 from metaprior.lab.studies._entrants import RANDOM_SEARCH, method_named, policy_of
 from metaprior.lab.studies._jobs import Columns, Job

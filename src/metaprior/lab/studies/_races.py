@@ -8,10 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
-from metaprior.bo import AbstractPolicy, SurrogatePolicy, UpperConfidenceBound, optimise
 from metaprior.data import Run, Tasks
 from metaprior.gp import float64
 from metaprior.lab.environments import AbstractTask, Family
+from metaprior.lab.policies import (
+    AbstractPolicy,
+    CompiledConfidenceBound,
+    SurrogatePolicy,
+    optimise,
+)
 from metaprior.meta import map_chunks
 from metaprior.methods import AbstractSurrogate, FixedGP
 
@@ -106,7 +111,7 @@ def fixed_gp_policy(family: Family) -> SurrogatePolicy:
     """Fixed GP-UCB: the paper's vanilla GP with upper confidence bounds, without past runs."""
     surrogate = FixedGP().from_scratch(family.space.num_columns)
     return SurrogatePolicy(
-        surrogate=surrogate, acquisition=UpperConfidenceBound(), space=family.space
+        surrogate=surrogate, acquisition=CompiledConfidenceBound(), space=family.space
     )
 
 

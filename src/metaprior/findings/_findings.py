@@ -8,7 +8,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from metaprior.learning._from_json import read_record
+from metaprior.findings._from_json import read_record
 
 NOT_MEASURED = (
     "This prior was learned with a fixed method and nothing was held out: how well it does on new "

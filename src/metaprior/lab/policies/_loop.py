@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from metaprior.bo._policy import AbstractPolicy, SurrogatePolicy
 from metaprior.data import Choices, Run, empty_run
+from metaprior.lab.policies._policy import AbstractPolicy, SurrogatePolicy
 
 
 class Trace(NamedTuple):

@@ -11,15 +11,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from metaprior.bo._acquisition import Score
 from metaprior.data import Run, Space
 from metaprior.gp import ascend
+from metaprior.lab.policies._acquisition import Score
 
 # Given candidates are scored this many at a time.
 BLOCK = 4096
 
 
-class Search(eqx.Module):
+class CompiledSearch(eqx.Module):
     """How hard to search: numbers of candidates, of starts and of steps from each start."""
 
     num_global: int = eqx.field(static=True, default=768)
@@ -50,7 +50,7 @@ class Search(eqx.Module):
 
 
 def maximise(
-    score: Score, space: Space, candidates: Float[Array, "m d"], search: Search
+    score: Score, space: Space, candidates: Float[Array, "m d"], search: CompiledSearch
 ) -> Float[Array, " d"]:
     """The valid point with the largest score found by ascent from the best candidates."""
     scores = jax.vmap(score)(candidates)

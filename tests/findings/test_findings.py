@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from metaprior.learning import (
+from metaprior.findings import (
     INTERRUPTED,
     NOTHING_MEASURED,
     Chosen,

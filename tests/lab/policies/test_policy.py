@@ -7,21 +7,20 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from metaprior.bo import (
+from metaprior.data import Categorical, Choices, Integer, Real, Space, empty_run, run_of
+from metaprior.lab.policies import (
     AbstractPolicy,
+    CompiledConfidenceBound,
     InitialDesign,
     RandomSearch,
     SurrogatePolicy,
-    ThompsonSampling,
-    UpperConfidenceBound,
     _maximise,
 )
-from metaprior.data import Categorical, Choices, Integer, Real, Space, empty_run, run_of
 from metaprior.methods import FixedGP
 
 SPACE = Space(x=Real(0.0, 1.0))
 SURROGATE = FixedGP(lengthscale=0.5).from_scratch(1)
-POLICY = SurrogatePolicy(surrogate=SURROGATE, acquisition=UpperConfidenceBound(3.0), space=SPACE)
+POLICY = SurrogatePolicy(surrogate=SURROGATE, acquisition=CompiledConfidenceBound(3.0), space=SPACE)
 RUN = run_of(np.array([[0.1], [0.4], [0.9]]), np.array([0.0, 1.0, -1.0]))
 GRID = jnp.linspace(0.0, 1.0, 20_001)[:, None]
 
@@ -147,10 +146,3 @@ def test_initial_design_starts_with_the_rows_nearest_to_it():
         chosen.append(float(x[0]))
         run = run.append(x, jnp.asarray(0.0))
     assert len(set(chosen)) == 6
-
-
-def test_thompson_sampling_chooses_a_row():
-    policy = SurrogatePolicy(surrogate=SURROGATE, acquisition=ThompsonSampling(), space=SPACE)
-    draw = jax.jit(jax.vmap(lambda key: policy.choose(RUN, CHOICES, key=key)[0]))
-    drawn = np.unique(draw(jr.split(jr.key(0), 50)))
-    assert len(drawn) > 1 and set(drawn.tolist()) <= set(UNASKED)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from metaprior.bo import Search, UpperConfidenceBound, maximise
-from metaprior.bo._maximise import maximise_over
 from metaprior.data import Categorical, Integer, Real, Run, Space, empty_run, run_of
+from metaprior.lab.policies import CompiledConfidenceBound, CompiledSearch, maximise
+from metaprior.lab.policies._maximise import maximise_over
 from metaprior.methods import FixedGP
 
 MIXED = Space(
@@ -30,9 +30,9 @@ def found_and_grid_best(d, run, grid, key):
     """Score of the maximum found, and the best score on a grid, of a fixed GP's UCB."""
     space = Space(**{f"x{j}": Real(0.0, 1.0) for j in range(d)})
     posterior = FixedGP(lengthscale=0.3).from_scratch(d).condition(run)
-    search = Search()
+    search = CompiledSearch()
     candidates = search.candidates(space, run, key=key)
-    score = UpperConfidenceBound().score(posterior, run, candidates, key=key)
+    score = CompiledConfidenceBound().score(posterior, run, candidates, key=key)
     return score(maximise(score, space, candidates, search)), jnp.max(jax.vmap(score)(grid))
 
 
@@ -61,7 +61,7 @@ def best_of_mixed(weights, key):
     def score(u):
         return interacting(u, weights)
 
-    search = Search()
+    search = CompiledSearch()
     candidates = search.candidates(MIXED, empty_run(4, MIXED.num_columns), key=key)
     x = maximise(score, MIXED, candidates, search)
     return x, score(x)
@@ -88,7 +88,9 @@ def test_mixed_space_against_enumeration():
 def test_purely_discrete_space_is_searched_completely():
     """From few candidates: steps to neighbours must do what they miss."""
     space = Space(a=Integer(0, 20), b=Integer(0, 20))
-    search = Search(num_global=64, num_local=0, num_starts=4, neighbour_rounds=20, num_steps=1)
+    search = CompiledSearch(
+        num_global=64, num_local=0, num_starts=4, neighbour_rounds=20, num_steps=1
+    )
     every = space.encode([{"a": a, "b": b} for a in range(21) for b in range(21)])
 
     @jax.jit
@@ -109,7 +111,7 @@ def test_purely_discrete_space_is_searched_completely():
 def test_any_number_of_starts(num_starts):
     space = Space(x=Real(0.0, 1.0))
     candidates = jnp.linspace(0.05, 0.95, 8)[:, None]
-    search = Search(num_starts=num_starts)
+    search = CompiledSearch(num_starts=num_starts)
     x = jax.jit(lambda c: maximise(lambda u: -((u[0] - 0.3) ** 2), space, c, search))(candidates)
     np.testing.assert_allclose(x, [0.3], atol=1e-6)
 
@@ -143,7 +145,7 @@ def test_maximise_over_scores_50000_candidates_in_bounded_memory():
 
 
 def test_candidates_cover_the_space_and_the_best_points():
-    search = Search(num_global=512, num_local=512)
+    search = CompiledSearch(num_global=512, num_local=512)
     run = run_of(np.array([[0.2, 0.2], [0.8, 0.3]]), np.array([-5.0, 3.0]))
     space = Space(x=Real(0.0, 1.0), z=Real(0.0, 1.0))
     points = np.asarray(eqx.filter_jit(search.candidates)(space, run, key=jr.key(0)))
@@ -156,7 +158,7 @@ def test_candidates_cover_the_space_and_the_best_points():
 
 
 def test_candidates_of_a_mixed_space_are_valid_points_whatever_the_run():
-    search = Search(num_global=64, num_local=64)
+    search = CompiledSearch(num_global=64, num_local=64)
 
     @jax.jit
     def draw(length, key):

@@ -7,9 +7,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from metaprior.bo._acquisition import AbstractAcquisition
-from metaprior.bo._maximise import Search, low_discrepancy, maximise, maximise_over
 from metaprior.data import Choices, Run, Space
+from metaprior.lab.policies._acquisition import AbstractCompiledAcquisition
+from metaprior.lab.policies._maximise import (
+    CompiledSearch,
+    low_discrepancy,
+    maximise,
+    maximise_over,
+)
 from metaprior.methods import AbstractSurrogate
 
 # At most this many of the given candidates are anchors of an acquisition, such as the points at
@@ -39,9 +44,9 @@ class SurrogatePolicy(AbstractPolicy):
     """The maximum of an acquisition under a surrogate's posterior."""
 
     surrogate: AbstractSurrogate
-    acquisition: AbstractAcquisition
+    acquisition: AbstractCompiledAcquisition
     space: Space = eqx.field(static=True)
-    search: Search = Search()
+    search: CompiledSearch = CompiledSearch()
 
     def suggest(self, run, *, key):
         key_candidates, key_score = jax.random.split(key)

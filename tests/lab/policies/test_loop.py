@@ -7,14 +7,14 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array
 
-from metaprior.bo import (
+from metaprior.data import Choices, Real, Space
+from metaprior.lab.policies import (
     AbstractPolicy,
+    CompiledConfidenceBound,
     RandomSearch,
     SurrogatePolicy,
-    UpperConfidenceBound,
     optimise,
 )
-from metaprior.data import Choices, Real, Space
 from metaprior.methods import AbstractPosterior, AbstractSurrogate, Moments
 
 SPACE = Space(x=Real(0.0, 1.0))
@@ -85,7 +85,7 @@ class KnowingPosterior(AbstractPosterior):
 def test_inference_asks_for_the_best_mean_and_queries_for_the_best_bound():
     """The mean is largest at 0.37; the bound -(x - 0.37)^2 + 2 * 0.1 x at 0.37 + 0.1."""
     policy = SurrogatePolicy(
-        surrogate=Knowing(), acquisition=UpperConfidenceBound(2.0), space=SPACE
+        surrogate=Knowing(), acquisition=CompiledConfidenceBound(2.0), space=SPACE
     )
     run = jax.jit(lambda key: optimise(problem, policy, 3, key=key, infer=True))
     trace = run(jr.key(0))
@@ -114,7 +114,7 @@ def test_a_problem_with_choices_is_asked_each_of_them_once():
     points = jnp.array([0.0, 0.2, 0.3, 0.5, 0.8, 1.0, 0.0, 0.2])[:, None]
     finite = Finite(points, jnp.asarray(6))
     policy = SurrogatePolicy(
-        surrogate=Knowing(), acquisition=UpperConfidenceBound(2.0), space=SPACE
+        surrogate=Knowing(), acquisition=CompiledConfidenceBound(2.0), space=SPACE
     )
     trace = jax.jit(lambda key: optimise(finite, policy, 6, key=key, infer=True))(jr.key(0))
     # From the largest bound -(x - 0.37)^2 + 0.2 x down; the mean is largest at 0.3 throughout.

@@ -1,0 +1,135 @@
+"""A prior as people ask it: conditioned on one run, in NumPy, and never compiled.
+
+Points `x` lie in the unit cube; `y` is in the units of the runs and maximised. The same functions
+for compiled code are `metaprior.methods.AbstractSurrogate` and what it is conditioned to.
+"""
+
+import abc
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import ArrayLike
+
+from metaprior.belief._in_turn import stages
+from metaprior.belief._members import AbstractPath
+from metaprior.belief._mixture import (
+    BeliefMoments,
+    BeliefSlopes,
+    Groups,
+    cdf_of,
+    joined,
+    joint_of,
+    log_density_of,
+    moments_of,
+    path_of,
+    sample_of,
+    slopes_of,
+)
+
+
+class AbstractBelief(abc.ABC):
+    """What was learned, before a run."""
+
+    @abc.abstractmethod
+    def groups(self, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"]) -> Groups:
+        """All members conditioned on a run that has been checked, and their weights."""
+
+    def condition(self, x: ArrayLike, y: ArrayLike) -> "ConditionedBelief":
+        """Belief about the task of a run; with no points, the learned prior itself.
+
+        - `x`: points, of shape (n, d); `y`: their values, of shape (n,).
+        """
+        x, y = np.asarray(x, float), np.asarray(y, float)
+        if x.ndim != 2 or y.shape != (len(x),):
+            raise ValueError(
+                f"A run has points of shape {x.shape} and values of shape {y.shape}; give points "
+                "as rows of a matrix, and one value per point."
+            )
+        if not (np.isfinite(x).all() and np.isfinite(y).all()):
+            raise ValueError(
+                "A run has points or values that are not finite; drop these rows, or fix them."
+            )
+        return ConditionedBelief(self, x, y, self.groups(x, y))
+
+    def in_turn(self, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"]) -> BeliefMoments:
+        """What was expected of each point of a run, from points before it: see `stages`."""
+        found = [
+            moments_of(self.groups(x[:context], y[:context]), x[context:until])
+            for context, until in stages(len(y))
+        ]
+        return joined(found)
+
+    def trust(self, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"]) -> float | None:
+        """Trust in the past after a run, between 0 and 1; `None` without a guard."""
+        return None
+
+    def settled(self, trust: float | None) -> "AbstractBelief":
+        """The belief at a trust that no longer depends on the run it is conditioned on."""
+        return self
+
+    @property
+    def unguarded(self) -> "AbstractBelief":
+        """What was learned, without a guard around it."""
+        return self
+
+    def guarding(self, learned: "AbstractBelief") -> "AbstractBelief":
+        """`learned` with the guard of this belief around it, if it has one."""
+        return learned
+
+
+@dataclass(frozen=True)
+class ConditionedBelief:
+    """A belief about one task after a run of zero or more points."""
+
+    belief: AbstractBelief
+    x: Float[np.ndarray, "n d"]
+    y: Float[np.ndarray, " n"]
+    groups: Groups = field(repr=False)
+
+    def moments(self, x: Float[np.ndarray, "k d"]) -> BeliefMoments:
+        """First two moments of function and noise at each point."""
+        return moments_of(self.groups, x)
+
+    def slopes(self, x: Float[np.ndarray, "k d"]) -> BeliefSlopes:
+        """Moments at a few points, with the derivatives of mean and function variance."""
+        return slopes_of(self.groups, x)
+
+    def log_density(
+        self, x: Float[np.ndarray, "k d"], y: Float[np.ndarray, " k"]
+    ) -> Float[np.ndarray, " k"]:
+        """Log density of observing each value at its point."""
+        return log_density_of(self.groups, x, y)
+
+    def cdf(
+        self, x: Float[np.ndarray, "k d"], y: Float[np.ndarray, " k"]
+    ) -> Float[np.ndarray, " k"]:
+        """Probability of observing at most each value at its point."""
+        return cdf_of(self.groups, x, y)
+
+    def covariance(self, x: Float[np.ndarray, "k d"]) -> Float[np.ndarray, "k k"]:
+        """Joint covariance of the function values at the points."""
+        return joint_of(self.groups, x).covariance
+
+    def sample(
+        self, x: Float[np.ndarray, "k d"], num: int, rng: np.random.Generator
+    ) -> Float[np.ndarray, "num k"]:
+        """Joint samples of the function values at the points."""
+        return sample_of(self.groups, x, num, rng)
+
+    def path(self, anchors: Float[np.ndarray, "a d"], rng: np.random.Generator) -> AbstractPath:
+        """One function drawn from the belief, smooth, and drawn exactly at the `anchors`."""
+        return path_of(self.groups, anchors, rng)
+
+    def observe(self, x: Float[np.ndarray, " d"], y: float) -> "ConditionedBelief":
+        """The belief after one more point.
+
+        All members are conditioned again: the run moves their noise and scale, and with them the
+        whole factor, so that there is nothing to update.
+        """
+        return self.belief.condition(np.vstack([self.x, x]), np.append(self.y, y))
+
+    @property
+    def weights(self) -> Float[np.ndarray, " K"]:
+        """How much each member counts; they sum to 1."""
+        return np.concatenate([group.weights for group in self.groups])

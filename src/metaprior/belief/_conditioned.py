@@ -1,0 +1,288 @@
+r"""Gaussian processes conditioned on a run of zero, one or many points.
+
+For each kernel there may be several levels of noise and scale, which share one factorisation:
+
+    symbol      meaning                                                        shape
+    j           a level: noise variance and scale s of the kernel              second axis of (g, j)
+    B, D        (s K + noise + jitter)^{-1} = B^T diag(D) B                    (g, n, n), (g, j, n)
+    alpha       s B^T diag(D) B (y - m): coefficients of the posterior mean    (g, j, n)
+
+With eigenvectors $U$ and eigenvalues $\lambda$ of $K$, $B = U^\top$ and
+$D = 1 / (s \lambda + \text{noise} + \text{jitter})$ for all levels; a single level is cheaper by a
+Cholesky factor, $B = L^{-1}$ and $D = 1$.
+
+$$ \mu(x) = m(x) + \sum_i \alpha_i k(x_i, x), \qquad
+   v(x) = s\, k(x, x) - s^2 \sum_i D_i p_i^2, \qquad p = B\, k(X, x) $$
+
+The members, in this order, are $(g, j) = (0, 0), (0, 1), \dots$
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from metaprior.belief._linalg import cholesky, invert_factor
+from metaprior.belief._members import (
+    PATH_JITTER,
+    VARIANCE_FLOOR,
+    AbstractMembers,
+    AbstractPath,
+    Joint,
+    MemberMoments,
+    MemberSlopes,
+)
+from metaprior.belief._processes import EmbeddedPoints, GaussianProcesses, pick
+
+# So many covariances are worked on at once: what predictions need of memory is bounded, and small
+# blocks stay in the cache of the processor.
+BLOCK_SIZE = 2**15
+
+
+@dataclass(frozen=True)
+class ConditionedProcesses(AbstractMembers):
+    """Processes conditioned on one run.
+
+    - `level`, `unit`: a value in the units of the run is `level + unit * standardised value`.
+    """
+
+    processes: GaussianProcesses
+    seen: EmbeddedPoints
+    basis: Float[np.ndarray, "g n n"]
+    precision: Float[np.ndarray, "g j n"]
+    coefficients: Float[np.ndarray, "g j n"]
+    scale: Float[np.ndarray, "g j"]
+    noise_variance: Float[np.ndarray, "g j"]
+    level: Float[np.ndarray, " g"]
+    unit: Float[np.ndarray, " g"]
+
+    @property
+    def count(self):
+        return self.scale.size
+
+    def moments(self, x):
+        size = max(BLOCK_SIZE // (len(self.basis) * max(self.basis.shape[1], 32)), 1)
+        starts = range(0, len(x), size)
+        blocks = [self._moments(x[start : start + size]) for start in starts]
+        if not blocks:
+            empty = np.zeros((self.count, 0))
+            return MemberMoments(empty, empty, self.noise_in_units)
+        mean, variance = (np.concatenate(parts, axis=1) for parts in zip(*blocks, strict=True))
+        return MemberMoments(mean, variance, self.noise_in_units)
+
+    @property
+    def noise_in_units(self) -> Float[np.ndarray, " K"]:
+        """Noise variance of each member, in the units of the run."""
+        return (self.unit[:, None] ** 2 * self.noise_variance).reshape(-1)
+
+    def _moments(
+        self, x: Float[np.ndarray, "k d"]
+    ) -> tuple[Float[np.ndarray, "K k"], Float[np.ndarray, "K k"]]:
+        at = self.processes.embed(x)
+        return self.moments_at(at, self.processes.between(self.seen, at))
+
+    def moments_at(
+        self, at: EmbeddedPoints, covariance: Float[np.ndarray, "g n k"]
+    ) -> tuple[Float[np.ndarray, "K k"], Float[np.ndarray, "K k"]]:
+        """Means and function variances at points whose covariances with the run are known."""
+        squares = self.basis @ covariance
+        squares *= squares
+        known = self.scale[:, :, None] ** 2 * (self.precision @ squares)
+        variance = self.scale[:, :, None] * self.processes.prior_variance(at)[:, None] - known
+        mean = at.mean[:, None] + self.coefficients @ covariance
+        return self._in_units(mean, variance)
+
+    def _in_units(
+        self, mean: Float[np.ndarray, "g j k"], variance: Float[np.ndarray, "g j k"]
+    ) -> tuple[Float[np.ndarray, "K k"], Float[np.ndarray, "K k"]]:
+        """Moments in the units of the run, with the members along one axis."""
+        unit = self.unit[:, None, None]
+        mean = self.level[:, None, None] + unit * mean
+        variance = unit**2 * np.maximum(variance, VARIANCE_FLOOR)
+        return mean.reshape(self.count, -1), variance.reshape(self.count, -1)
+
+    def slopes(self, x):
+        r"""$\partial \mu = \partial m + \sum_i \alpha_i\, \partial k(x_i, x)$ and
+        $\partial v = s\, \partial k(x, x) - 2 s^2 \sum_i (B^\top D p)_i\, \partial k(x_i, x)$."""
+        processes, scale = self.processes, self.scale[:, :, None]
+        at, tape = processes.embed_with_tape(x)
+        covariance, kernel_tape = processes.between_with_tape(self.seen, at)
+        projected = self.basis @ covariance
+        known = scale**2 * (self.precision @ (projected * projected))
+        variance = scale * processes.prior_variance(at)[:, None] - known
+        mean = at.mean[:, None] + self.coefficients @ covariance
+        # Two linear functions of the kernel's sections for each level: mean and variance.
+        levels = scale.shape[1]
+        coefficients = np.empty((len(scale), 2 * levels, *covariance.shape[1:]))
+        coefficients[:, :levels] = self.coefficients[..., None]
+        weights = -2.0 * scale**2 * self.precision
+        np.matmul(
+            self.basis.transpose(0, 2, 1)[:, None],
+            weights[..., None] * projected[:, None],
+            out=coefficients[:, levels:],
+        )
+        by_mean, by_features = processes.section_slopes(self.seen, kernel_tape, coefficients)
+        by_mean[:, :levels] += 1.0
+        amplitude = processes.amplitude_variance[:, None, None]
+        by_mean[:, levels:] += 2.0 * scale * amplitude * at.mean[:, None]
+        own = processes.kernel.diagonal_slopes(at.features)[:, None]
+        by_features[:, levels:] += scale[..., None] * own
+        by_x = self.unit[:, None, None, None] * processes.pullback(tape, by_mean, by_features)
+        variance_slope = self.unit[:, None, None, None] * by_x[:, levels:]
+        return MemberSlopes(
+            MemberMoments(*self._in_units(mean, variance), self.noise_in_units),
+            by_x[:, :levels].reshape(self.count, *x.shape),
+            variance_slope.reshape(self.count, *x.shape),
+        )
+
+    def joint(self, index, x):
+        return self._only(index)._own_joint(x)
+
+    def path(self, index, anchors, rng):
+        r"""With $f_A = \mu_A + L_A \varepsilon$ the values drawn at the anchors, the function is
+        the conditional mean $\mu(x) + k(x, A)\, w$, $w = L_A^{-\top} \varepsilon$, all under the
+        posterior: a mean with the anchors as further centres."""
+        return self._only(index)._own_path(anchors, rng)
+
+    def _only(self, index: int) -> "ConditionedProcesses":
+        """One member as a stack of one, with one level."""
+        g, j = divmod(index, self.scale.shape[1])
+        own = pick(self, [g])
+        level = slice(j, j + 1)
+        return ConditionedProcesses(
+            own.processes,
+            own.seen,
+            own.basis,
+            own.precision[:, level],
+            own.coefficients[:, level],
+            own.scale[:, level],
+            own.noise_variance[:, level],
+            own.level,
+            own.unit,
+        )
+
+    def _own_joint(self, x: Float[np.ndarray, "k d"]) -> Joint:
+        at = self.processes.embed(x)
+        mean, covariance = self._standardised_joint(at)
+        unit = self.unit[0]
+        return Joint(self.level[0] + unit * mean, unit**2 * covariance)
+
+    def _standardised_joint(self, at: EmbeddedPoints) -> Joint:
+        (s,), (d,) = self.scale[0], self.precision[0]
+        covariance = self.processes.between(self.seen, at)
+        projected = self.basis[0] @ covariance[0]
+        prior = s * self.processes.between(at, at)[0]
+        mean = at.mean[0] + (self.coefficients[0] @ covariance[0])[0]
+        return Joint(mean, prior - s**2 * projected.T @ (d[:, None] * projected))
+
+    def _own_path(
+        self, anchors: Float[np.ndarray, "a d"], rng: np.random.Generator
+    ) -> "ProcessPath":
+        (s,), (d,) = self.scale[0], self.precision[0]
+        at = self.processes.embed(anchors)
+        joint = self._standardised_joint(at)
+        inverse_factor = invert_factor(cholesky(joint.covariance, PATH_JITTER))
+        weights = rng.standard_normal(len(anchors)) @ inverse_factor
+        projected = self.basis[0] @ self.processes.between(self.seen, at)[0]
+        seen_weights = self.basis[0].T @ (d * (projected @ weights))
+        coefficients = [self.coefficients[0, 0] - s**2 * seen_weights, s * weights]
+        centres = EmbeddedPoints(
+            np.concatenate([self.seen.mean, at.mean], axis=1),
+            np.concatenate([self.seen.features, at.features], axis=1),
+        )
+        return ProcessPath(
+            self.processes, centres, np.concatenate(coefficients), self.level[0], self.unit[0]
+        )
+
+
+@dataclass(frozen=True)
+class ProcessPath(AbstractPath):
+    r"""$f(x) = m(x) + \sum_i c_i\, k(z_i, x)$, seen in the units of a run."""
+
+    processes: GaussianProcesses
+    centres: EmbeddedPoints
+    coefficients: Float[np.ndarray, " n"]
+    level: float
+    unit: float
+
+    def __call__(self, x):
+        size = max(BLOCK_SIZE // max(len(self.coefficients), 32), 1)
+        blocks = [self._values(x[start : start + size]) for start in range(0, len(x), size)]
+        return np.concatenate([np.zeros(0), *blocks])
+
+    def _values(self, x: Float[np.ndarray, "k d"]) -> Float[np.ndarray, " k"]:
+        at = self.processes.embed(x)
+        values = at.mean[0] + self.coefficients @ self.processes.between(self.centres, at)[0]
+        return self.level + self.unit * values
+
+    def slopes(self, x):
+        at, tape = self.processes.embed_with_tape(x)
+        coefficients = np.broadcast_to(
+            self.coefficients[None, None, :, None], (1, 1, len(self.coefficients), len(x))
+        )
+        _, kernel_tape = self.processes.between_with_tape(self.centres, at)
+        by_mean, by_features = self.processes.section_slopes(
+            self.centres, kernel_tape, coefficients
+        )
+        by_x = self.processes.pullback(tape, 1.0 + by_mean, by_features)
+        return self._values(x), self.unit * by_x[0, 0]
+
+
+class Observed(NamedTuple):
+    """A run as processes see it.
+
+    - `covariance`: prior covariances of the function at the points.
+    - `residual`: values less the prior mean, in standardised units.
+    - `level`, `unit`: as in `ConditionedProcesses`.
+    """
+
+    seen: EmbeddedPoints
+    covariance: Float[np.ndarray, "g n n"]
+    residual: Float[np.ndarray, "g n"]
+    level: Float[np.ndarray, " g"]
+    unit: Float[np.ndarray, " g"]
+
+    def first(self, num: int) -> "Observed":
+        """The first points of the run."""
+        return Observed(
+            self.seen.rows(0, num),
+            self.covariance[:, :num, :num],
+            self.residual[:, :num],
+            self.level,
+            self.unit,
+        )
+
+
+def observed(
+    processes: GaussianProcesses,
+    x: Float[np.ndarray, "n d"],
+    y: Float[np.ndarray, " n"],
+    level: Float[np.ndarray, " g"],
+    unit: Float[np.ndarray, " g"],
+) -> Observed:
+    """The run with values `y` at `x`."""
+    seen = processes.embed(x)
+    residual = (y[None] - level[:, None]) / unit[:, None] - seen.mean
+    return Observed(seen, processes.between(seen, seen), residual, level, unit)
+
+
+def condition_fixed(
+    processes: GaussianProcesses, noise_variance: Float[np.ndarray, " g"], run: Observed
+) -> ConditionedProcesses:
+    """The posterior of each process as it is; with no points it is the prior."""
+    num, length = run.residual.shape
+    noise = noise_variance[:, None, None] * np.eye(length)
+    basis = invert_factor(cholesky(run.covariance + noise))
+    whitened = np.einsum("gmn,gn->gm", basis, run.residual)
+    return ConditionedProcesses(
+        processes,
+        run.seen,
+        basis,
+        np.ones((num, 1, length)),
+        np.einsum("gmn,gm->gn", basis, whitened)[:, None, :],
+        np.ones((num, 1)),
+        noise_variance[:, None],
+        run.level,
+        run.unit,
+    )

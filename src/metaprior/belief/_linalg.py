@@ -1,0 +1,71 @@
+"""The one place of this package that factors matrices, with the jitter policy of `metaprior.gp`.
+
+Covariances are factored in standardised units, where kernel variances are of order one, so the
+jitter is absolute: far below any noise a run could show, far above the rounding errors of a
+factorisation. Nothing is retried: a factorisation that fails is an error that names its cause.
+"""
+
+import numpy as np
+from jaxtyping import Float
+from scipy.linalg import lapack
+
+JITTER = 1e-8
+LOG_2_PI = 1.8378770664093453
+
+
+def eigen(
+    covariance: Float[np.ndarray, "g n n"],
+) -> tuple[Float[np.ndarray, "g n"], Float[np.ndarray, "g n n"]]:
+    """Eigenvalues, none of them negative, and eigenvectors (in columns) of covariances."""
+    _require_finite(covariance)
+    values, vectors = np.linalg.eigh(covariance)
+    # Rounding can leave tiny negative numbers where points determine each other.
+    return np.maximum(values, 0.0), vectors
+
+
+def cholesky(
+    covariance: Float[np.ndarray, "*g n n"], jitter: float = JITTER
+) -> Float[np.ndarray, "*g n n"]:
+    """Lower Cholesky factors of `covariance + jitter * I`."""
+    _require_finite(covariance)
+    n = covariance.shape[-1]
+    try:
+        return np.linalg.cholesky(covariance + jitter * np.eye(n))
+    except np.linalg.LinAlgError as error:
+        raise FloatingPointError(
+            f"A covariance matrix of {n} points is not positive definite: they lie too close to "
+            "each other for the noise of the process; drop repeated points or raise the noise."
+        ) from error
+
+
+def invert_factor(factor: Float[np.ndarray, "*g n n"]) -> Float[np.ndarray, "*g n n"]:
+    r"""$L^{-1}$ of lower triangular $L$: many predictions need products with it."""
+    if factor.shape[-1] == 0:
+        return factor
+    flat = factor.reshape(-1, *factor.shape[-2:])
+    inverses = [lapack.dtrtri(one, lower=1)[0] for one in flat]  # pyright: ignore[reportAttributeAccessIssue]
+    return np.stack(inverses).reshape(factor.shape)
+
+
+def root(covariance: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n n"]:
+    r"""$R$ with $R R^\top$ the covariance, which may be singular: for drawing samples."""
+    values, vectors = eigen(covariance[None])
+    return vectors[0] * np.sqrt(values[0])
+
+
+def _require_finite(covariance: Float[np.ndarray, "..."]) -> None:
+    if not np.isfinite(covariance).all():
+        raise FloatingPointError(
+            "A covariance matrix is not finite: the prior holds numbers that overflow; learn it "
+            "again with a lower learning rate, or check for extreme values in y."
+        )
+
+
+def require_finite(values: Float[np.ndarray, "..."], what: str) -> None:
+    """Raise if a prediction contains NaN or infinity, with the usual causes."""
+    if not np.all(np.isfinite(values)):
+        raise FloatingPointError(
+            f"{what} is not finite: a covariance matrix was not positive definite, or the prior "
+            "was trained until it diverged; check for extreme values in y, or learn the prior "
+            "again with a lower learning rate."
+        )

@@ -1,0 +1,136 @@
+"""Networks, constants and the identity as maps of points, many of them side by side.
+
+    symbol      meaning                                                 shape
+    z           points in standardised units, one set per map           (g, n, d)
+    a           what the maps return                                    (g, n, o)
+    cotangent   c linear functions of a, per map and point              (g, c, n, o)
+
+`pullback` turns linear functions of the values into linear functions of the points: the chain rule,
+by hand.
+"""
+
+import abc
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+Tape = Any
+
+
+class AbstractMap(abc.ABC):
+    """Maps of points to values, stacked along a leading axis."""
+
+    @abc.abstractmethod
+    def forward(self, z: Float[np.ndarray, "g n d"]) -> tuple[Float[np.ndarray, "g n o"], Tape]:
+        """The values at `z`, and what `pullback` needs to know of the way there."""
+
+    @abc.abstractmethod
+    def pullback(
+        self, tape: Tape, cotangent: Float[np.ndarray, "g c n o"]
+    ) -> Float[np.ndarray, "g c n d"]:
+        """Derivatives by the points, from derivatives by the values."""
+
+
+@dataclass(frozen=True)
+class StackedNetwork(AbstractMap):
+    r"""$h_{i+1} = \tanh(W_i h_i + b_i)$, the last layer linear unless `ends_bent`.
+
+    - `weights`, `biases`: per layer, of shapes (g, outputs, inputs) and (g, outputs).
+    """
+
+    weights: tuple[Float[np.ndarray, "g _ _"], ...]
+    biases: tuple[Float[np.ndarray, "g _"], ...]
+    ends_bent: bool = False
+
+    @property
+    def num_outputs(self) -> int:
+        """The length of what a network returns."""
+        return self.weights[-1].shape[1]
+
+    @cached_property
+    def _layers(self) -> list[tuple[Float[np.ndarray, "g _ _"], Float[np.ndarray, "g 1 _"], bool]]:
+        """Weights and biases as they are applied, twice as large where a tanh follows."""
+        last = len(self.weights) - 1
+        layers = []
+        for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            bends = i < last or self.ends_bent
+            factor = 2.0 if bends else 1.0
+            transposed = np.ascontiguousarray(weight.transpose(0, 2, 1))
+            layers.append((factor * transposed, factor * bias[:, None, :], bends))
+        return layers
+
+    def forward(self, z):
+        values, hidden = z, []
+        for weight, bias, bends in self._layers:
+            values = values @ weight
+            values += bias
+            if bends:
+                _tanh_of_half(values)
+                hidden.append(values)
+        return values, hidden
+
+    def pullback(self, tape, cotangent):
+        for i in range(len(self.weights) - 1, -1, -1):
+            if self._layers[i][2]:
+                slope = tape[i] * tape[i]
+                cotangent = cotangent * np.subtract(1.0, slope, out=slope)[:, None]
+            cotangent = cotangent @ self.weights[i][:, None]
+        return cotangent
+
+
+def _tanh_of_half(values: Float[np.ndarray, "..."]) -> None:
+    r"""$\tanh(v / 2) = 1 - 2 / (e^v + 1)$ in place: half the time of NumPy's own, and most of the
+    time of a prediction."""
+    with np.errstate(over="ignore"):
+        np.exp(values, out=values)
+    values += 1.0
+    np.divide(-2.0, values, out=values)
+    values += 1.0
+
+
+@dataclass(frozen=True)
+class StackedConstant(AbstractMap):
+    """The same value everywhere."""
+
+    value: Float[np.ndarray, " g"]
+
+    def forward(self, z):
+        values = np.empty((*z.shape[:2], 1))
+        values[:] = self.value[:, None, None]
+        return values, z.shape
+
+    def pullback(self, tape, cotangent):
+        return np.zeros((*cotangent.shape[:3], tape[2]))
+
+
+@dataclass(frozen=True)
+class Unchanged(AbstractMap):
+    """The points themselves."""
+
+    def forward(self, z):
+        return z, None
+
+    def pullback(self, tape, cotangent):
+        return cotangent
+
+
+@dataclass(frozen=True)
+class StackedWarp(AbstractMap):
+    r"""$w(x_j) = \sinh(e^{t_j} \operatorname{arsinh} x_j + s_j) - \sinh s_j$ where `is_on`."""
+
+    log_tail: Float[np.ndarray, "g d"]
+    skew: Float[np.ndarray, "g d"]
+    is_on: Bool[np.ndarray, " g"]
+
+    def forward(self, z):
+        tail, skew = np.exp(self.log_tail)[:, None, :], self.skew[:, None, :]
+        is_on = self.is_on[:, None, None]
+        inner = tail * np.arcsinh(z) + skew
+        slope = np.where(is_on, np.cosh(inner) * tail / np.sqrt(1.0 + z**2), 1.0)
+        return np.where(is_on, np.sinh(inner) - np.sinh(skew), z), slope
+
+    def pullback(self, tape, cotangent):
+        return cotangent * tape[:, None]

@@ -1,0 +1,142 @@
+r"""Gaussian processes as learned, many of them side by side: mean, kernel, and their derivatives.
+
+    symbol      meaning                                              shape
+    x           points of the unit cube                              (n, d)
+    m(x)        prior mean, in standardised units                    (g, n)
+    e(x)        features: where the kernel k_0 sees a point          (g, n, e)
+    v_c, v_a    variances of a task's level and amplitude            (g,)
+
+$$ k(x, z) = k_0(e(x), e(z)) + v_c + v_a\, m(x)\, m(z) $$
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from jaxtyping import Float
+
+from metaprior.belief._kernels import AbstractStackedKernel
+from metaprior.belief._maps import AbstractMap, Tape
+
+Stack = TypeVar("Stack")
+
+
+class EmbeddedPoints(NamedTuple):
+    """Points as the processes see them."""
+
+    mean: Float[np.ndarray, "g n"]
+    features: Float[np.ndarray, "g n e"]
+
+    def rows(self, start: int, stop: int) -> "EmbeddedPoints":
+        """Some of the points."""
+        return EmbeddedPoints(self.mean[:, start:stop], self.features[:, start:stop])
+
+
+class EmbeddingTape(NamedTuple):
+    """What the derivative of an embedding needs to know of it."""
+
+    warp: Tape
+    mean: Tape
+    features: Tape
+
+
+@dataclass(frozen=True)
+class GaussianProcesses:
+    """Processes over one unit cube, stacked along a leading axis of every array.
+
+    - `x_mean`, `x_std`: of the inputs; everything else is in standardised units.
+    """
+
+    x_mean: Float[np.ndarray, "g d"]
+    x_std: Float[np.ndarray, "g d"]
+    warp: AbstractMap
+    mean: AbstractMap
+    features: AbstractMap
+    kernel: AbstractStackedKernel
+    offset_variance: Float[np.ndarray, " g"]
+    amplitude_variance: Float[np.ndarray, " g"]
+
+    def embed(self, x: Float[np.ndarray, "n d"]) -> EmbeddedPoints:
+        """The points `x` as every process sees them."""
+        return self.embed_with_tape(x)[0]
+
+    def embed_with_tape(self, x: Float[np.ndarray, "n d"]) -> tuple[EmbeddedPoints, EmbeddingTape]:
+        z = (x[None] - self.x_mean[:, None, :]) / self.x_std[:, None, :]
+        z, warp_tape = self.warp.forward(z)
+        mean, mean_tape = self.mean.forward(z)
+        features, features_tape = self.features.forward(z)
+        embedded = EmbeddedPoints(mean[:, :, 0], features)
+        return embedded, EmbeddingTape(warp_tape, mean_tape, features_tape)
+
+    def pullback(
+        self,
+        tape: EmbeddingTape,
+        by_mean: Float[np.ndarray, "g c n"],
+        by_features: Float[np.ndarray, "g c n e"],
+    ) -> Float[np.ndarray, "g c n d"]:
+        """Derivatives by the points, from derivatives by what the processes see of them."""
+        by_z = self.mean.pullback(tape.mean, by_mean[..., None])
+        by_z = by_z + self.features.pullback(tape.features, by_features)
+        return self.warp.pullback(tape.warp, by_z) / self.x_std[:, None, None, :]
+
+    def between(self, a: EmbeddedPoints, b: EmbeddedPoints) -> Float[np.ndarray, "g n k"]:
+        """All prior covariances of values at `a` and `b`."""
+        return self.between_with_tape(a, b)[0]
+
+    def between_with_tape(
+        self, a: EmbeddedPoints, b: EmbeddedPoints
+    ) -> tuple[Float[np.ndarray, "g n k"], Tape]:
+        covariance, tape = self.kernel.forward(a.features, b.features)
+        if not self.has_effects:
+            return covariance, tape
+        effects = a.mean[:, :, None] * b.mean[:, None, :]
+        effects *= self.amplitude_variance[:, None, None]
+        effects += self.offset_variance[:, None, None]
+        effects += covariance
+        return effects, tape
+
+    def section_slopes(
+        self,
+        centres: EmbeddedPoints,
+        tape: Tape,
+        coefficients: Float[np.ndarray, "g c n k"],
+    ) -> tuple[Float[np.ndarray, "g c k"], Float[np.ndarray, "g c k e"]]:
+        r"""Derivatives of $\sum_i c_i\, k(z_i, x)$ by the mean and by the features at $x$.
+
+        - `tape`: of `between_with_tape`, from the centres $z_i$ to the points $x$.
+        """
+        by_features = self.kernel.pullback(tape, coefficients)
+        if not self.has_effects:
+            return np.zeros(by_features.shape[:3]), by_features
+        by_mean = np.einsum("gcnk,gn->gck", coefficients, centres.mean)
+        return self.amplitude_variance[:, None, None] * by_mean, by_features
+
+    def prior_variance(self, a: EmbeddedPoints) -> Float[np.ndarray, "g n"]:
+        r"""$k(x, x)$ at each point."""
+        variance = self.kernel.diagonal(a.features) + self.offset_variance[:, None]
+        return variance + self.amplitude_variance[:, None] * a.mean**2
+
+    @cached_property
+    def has_effects(self) -> bool:
+        """Whether tasks differ in level or amplitude."""
+        return bool(np.any(self.offset_variance) or np.any(self.amplitude_variance))
+
+
+def pick(stack: Stack, rows: Sequence[int]) -> Stack:
+    """Some of stacked things, as a stack."""
+    return _pick(stack, list(rows))
+
+
+def _pick(part: Any, rows: list[int]) -> Any:
+    if isinstance(part, np.ndarray):
+        return part[rows]
+    if dataclasses.is_dataclass(part) and not isinstance(part, type):
+        named = {f.name: _pick(getattr(part, f.name), rows) for f in dataclasses.fields(part)}
+        return dataclasses.replace(part, **named)
+    if isinstance(part, tuple):
+        picked = [_pick(p, rows) for p in part]
+        return type(part)(*picked) if hasattr(part, "_fields") else tuple(picked)
+    return part

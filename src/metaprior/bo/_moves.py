@@ -1,0 +1,103 @@
+"""Valid points of a mixed space, and the moves between them, for many points of the unit cube.
+
+Reals move freely, integers lie on a grid of positions, a category is a one-hot code.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from metaprior.data import Space
+
+
+@dataclass(frozen=True)
+class Moves:
+    """What a search may do in `space`.
+
+    - `held`: the columns that stay at the values of `place`, whatever a point says of them.
+    - `place`: anything in the other columns.
+    """
+
+    space: Space
+    held: Bool[np.ndarray, " d"]
+    place: Float[np.ndarray, " d"]
+
+    @property
+    def num_columns(self) -> int:
+        return len(self.held)
+
+    @cached_property
+    def is_free(self) -> Bool[np.ndarray, " d"]:
+        """Columns that an ascent moves while integers are relaxed."""
+        return ~self.space.is_categorical & ~self.held
+
+    @cached_property
+    def is_real(self) -> Bool[np.ndarray, " d"]:
+        """Columns that an ascent moves when integers and categories are settled."""
+        return self.space.is_real & ~self.held
+
+    @cached_property
+    def is_discrete(self) -> bool:
+        """Whether an integer or a category is left to choose."""
+        return bool(np.any(~self.space.is_real & ~self.held))
+
+    def placed(self, points: Float[np.ndarray, "*m d"]) -> Float[np.ndarray, "*m d"]:
+        """The points with the columns that are held at their values."""
+        return np.where(self.held, self.place, points)
+
+    def snap(self, points: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "m d"]:
+        """The valid points that `points` stand for.
+
+        Integers go to the position of the bin they fall in, categories to the choice with the
+        largest entry, reals are clipped.
+        """
+        snapped = np.clip(points, 0.0, 1.0)
+        for start, stop, dimension in self._columns:
+            if self.space.is_integer[start]:
+                grid = dimension.grid
+                level = grid.nearest_level(snapped[:, start], np)
+                snapped[:, start] = grid.position(level, np)
+            elif self.space.is_categorical[start]:
+                chosen = np.argmax(points[:, start:stop], axis=1)
+                snapped[:, start:stop] = np.eye(stop - start)[chosen]
+        return self.placed(snapped)
+
+    def neighbours(self, point: Float[np.ndarray, " d"]) -> Float[np.ndarray, "k d"]:
+        """A valid point itself, and all that are one move away in one discrete dimension: an
+        integer one step down or up, or another choice."""
+        found = [point]
+        for start, stop, dimension in self._columns:
+            if self.held[start]:
+                continue
+            if self.space.is_integer[start]:
+                grid = dimension.grid
+                level = float(grid.nearest_level(point[start], np))
+                for other in (level - 1.0, level + 1.0):
+                    if grid.first <= other <= grid.last:
+                        moved = point.copy()
+                        moved[start] = float(grid.position(other, np))
+                        found.append(moved)
+            elif self.space.is_categorical[start]:
+                own = int(np.argmax(point[start:stop]))
+                for choice in range(stop - start):
+                    if choice != own:
+                        moved = point.copy()
+                        moved[start:stop] = np.eye(stop - start)[choice]
+                        found.append(moved)
+        return np.stack(found)
+
+    @cached_property
+    def _columns(self) -> list[tuple[int, int, Any]]:
+        """First column and the one after the last, of each dimension."""
+        dimensions = self.space.dimensions
+        stops = np.cumsum([dimension.num_columns for dimension in dimensions]).tolist()
+        return list(zip([0, *stops[:-1]], stops, dimensions, strict=True))
+
+
+def free_moves(space: Space) -> Moves:
+    """All moves of a space, with nothing held."""
+    nothing = np.zeros(space.num_columns)
+    return Moves(space, nothing > 0.0, nothing)

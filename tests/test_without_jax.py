@@ -1,0 +1,153 @@
+"""Asking needs no compiler: a loaded prior is used in processes where importing JAX raises."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import metaprior as mp
+from metaprior.methods import Ensemble, FPacohMap, Guarded
+
+ROOT = Path(__file__).parents[1]
+SPACE = mp.Space(
+    rate=mp.Real(1e-3, 1.0, log=True), depth=mp.Integer(1, 8), kind=mp.Categorical(["a", "b", "c"])
+)
+BLOCKED = """
+import sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {"jax", "jaxlib", "equinox", "optax"}:
+            raise ImportError(f"{name} is imported, and asking must not need it")
+
+sys.meta_path.insert(0, Blocked())
+"""
+HEAVY = {"jax", "jaxlib", "equinox", "optax", "pandas", "matplotlib", "optuna", "rich", "typer"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A guarded ensemble over a mixed space, as `learn` makes them."""
+    rng = np.random.default_rng(0)
+    runs = [(SPACE.decode(rng.uniform(size=(6, 5))), rng.normal(size=6)) for _ in range(3)]
+    tasks = mp.Tasks.from_runs(runs, space=SPACE, direction="minimize")
+    method = Guarded(Ensemble(FPacohMap(num_steps=20), members=2))
+    return mp.learn(tasks, method=method, seed=0).save(tmp_path_factory.mktemp("saved") / "prior")
+
+
+def run(arguments, folder, *, blocked=True):
+    """What a new process prints that runs this code, or this command, beside the prior."""
+    program = BLOCKED if blocked else ""
+    if isinstance(arguments, str):
+        program += textwrap.dedent(arguments)
+    else:
+        program += f"sys.argv = {['metaprior', *arguments]!r}\n"
+        program += "from metaprior.cli import main\nmain()\n"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=folder.parent,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_blocked_process_cannot_import_jax(folder):
+    """Negative control."""
+    found = run(
+        """
+        try:
+            import jax
+        except ImportError as error:
+            print(error)
+        """,
+        folder,
+    )
+    assert found.startswith("jax is imported")
+
+
+ASK = """
+    import json
+    import metaprior as mp
+
+    prior = mp.load("prior")
+    start = {"rate": 0.1, "depth": 3, "kind": "b"}
+    mean, std = prior.condition([start], [0.5]).predict([start, {**start, "depth": 5}])
+    optimizer = mp.Optimizer(prior, seed=3)
+    asked = []
+    for i in range(10):
+        asked.append(optimizer.ask())
+        optimizer.tell(asked[-1], None if i == 4 else (asked[-1]["depth"] - 4.0) ** 2)
+    asked += optimizer.ask(2)
+    asked.append(optimizer.ask(fixed={"kind": "c", "depth": 7}))
+    rows = [{"rate": 0.01 * i, "depth": 2, "kind": "a"} for i in range(1, 9)]
+    asked += mp.Optimizer(prior, candidates=rows, seed=0).ask(3)
+    print(json.dumps([mean.tolist(), std.tolist(), asked, optimizer.trust, repr(prior)]))
+"""
+
+
+def test_prior_and_optimizer_work_without_jax_and_as_with_it(folder):
+    """Load, condition, predict, failures, batches, fixed values and candidates; and the same
+    questions bit for bit in another process that may import JAX."""
+    without, again = run(ASK, folder), run(ASK, folder, blocked=False)
+    assert without == again
+    mean, std, asked, trust, _ = json.loads(without)
+    assert np.isfinite([mean, std]).all() and 0.0 <= trust <= 1.0
+    assert asked[12]["kind"] == "c" and asked[12]["depth"] == 7
+    assert len({json.dumps(point) for point in asked}) == 16
+
+
+def test_sampler_with_a_prior_works_without_jax(folder):
+    found = run(
+        """
+        import optuna
+        from metaprior.adapters.optuna import MetaPriorSampler
+
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        study = optuna.create_study(sampler=MetaPriorSampler("prior", seed=0))
+        study.optimize(
+            lambda t: t.suggest_float("rate", 1e-3, 1.0, log=True) * t.suggest_int("depth", 1, 8),
+            n_trials=6,
+        )
+        print(len(study.trials))
+        """,
+        folder,
+    )
+    assert found == "6\n"
+
+
+def test_commands_work_without_jax(folder):
+    options = ["--run", "run.csv", "--prior", "prior"]
+    asked = json.loads(run(["suggest", *options, "--json"], folder))
+    assert set(asked["rows"][0]["point"]) == {"rate", "depth", "kind"}
+    told = json.loads(run(["tell", "1.5", *options, "--json"], folder))
+    assert told["told"]["value"] == 1.5
+    assert json.loads(run(["status", *options, "--json"], folder))["observed"] == 1
+    assert "Report: " in run(["report", "prior"], folder)
+    assert (folder / "report.html").exists()
+
+
+def test_a_lifelong_sequence_begins_without_jax(folder):
+    space = '[rate]\\nkind = "real"\\nlow = 0.0\\nhigh = 1.0\\n'
+    (folder.parent / "space.toml").write_text(space.replace("\\n", "\n"))
+    begin = ["suggest", "--lifelong", "machine", "--space", "space.toml", "--run", "one", "--json"]
+    assert len(json.loads(run(begin, folder))["rows"]) == 1
+
+
+@pytest.mark.parametrize(
+    "program",
+    ["import metaprior as mp", "import metaprior as mp\nmp.Optimizer(mp.load('prior')).ask()"],
+)
+def test_import_and_ask_load_nothing_heavy(folder, program):
+    show = "import sys, json\nprint(json.dumps(sorted({m.split('.')[0] for m in sys.modules})))"
+    loaded = set(json.loads(run(f"{program}\n{show}", folder, blocked=False)))
+    assert not loaded & HEAVY
+    assert "metaprior" in loaded
