@@ -221,7 +221,12 @@ class _Alike:
         return isinstance(other, _Alike) and can_train_together(self.method, other.method)
 
 
-@eqx.filter_jit
+# It runs once per batch and is mostly random bits, which take seconds to optimise. At this level
+# the numbers are the same to the last bit; at 0 they are not.
+_LITTLE_OPTIMISED = {"xla_backend_optimization_level": 1}
+
+
+@eqx.filter_jit(compiler_options=_LITTLE_OPTIMISED)
 def _beginnings(alike: _Alike, numbers, keys: Key[Array, " batch"], num_columns: int):
     """Models before training, schedules, and the keys of the trainings."""
 
