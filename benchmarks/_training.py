@@ -152,9 +152,9 @@ def our_compiling(
         tasks, _ = _our_problem(num_tasks, run_length, input_dim, feature_dim=6)
         compiling = [0.0]
 
-        def note(event: str, seconds: float, **_: object) -> None:
+        def note(event: str, duration_secs: float, **kwargs: str | int) -> None:
             if event.startswith("/jax/core/compile/"):
-                compiling[0] += seconds
+                compiling[0] += duration_secs
 
         jax.monitoring.register_event_duration_secs_listener(note)
         start = _now()

@@ -18,7 +18,8 @@ MOST_BYTES = 512 * 2**20
 
 def keep_programs() -> None:
     """From now on, keep what is compiled; without a folder to write to, nothing is kept."""
-    if jax.config.jax_compilation_cache_dir or not jax.config.jax_enable_compilation_cache:
+    settings = jax.config.values
+    if settings["jax_compilation_cache_dir"] or not settings["jax_enable_compilation_cache"]:
         return
     folder = cache_folder()
     if folder is None or not _is_writable(folder):

@@ -49,14 +49,14 @@ def predict(
         rows = np.arange(first, min(first + BLOCK, len(which)))
         padded = np.resize(rows, BLOCK)
         asked = entry(surrogates, which[padded])
-        runs = (jnp.asarray(array[padded]) for array in (x, y, sizes))
-        found = _predict_block(asked, *runs, jnp.asarray(len(rows)), chunk_here(None) is None)
+        runs = tuple(jnp.asarray(array[padded]) for array in (x, y, sizes))
+        found = _predict_block(asked, runs, jnp.asarray(len(rows)), chunk_here(None) is None)
         blocks.append([np.asarray(each)[: len(rows)] for each in found])
     return Predictions(*(np.concatenate(each) for each in zip(*blocks, strict=True)))
 
 
 @eqx.filter_jit
-def _predict_block(surrogates, x, y, sizes, count, side_by_side: bool):
+def _predict_block(surrogates, runs, count, side_by_side: bool):
     """Answers of a block, of which the first `count` matter."""
     arrays, static = eqx.partition(surrogates, eqx.is_array)
 
@@ -71,7 +71,7 @@ def _predict_block(surrogates, x, y, sizes, count, side_by_side: bool):
 
         return jax.vmap(at)(x, y)
 
-    questions = arrays, x, y, sizes
+    questions = arrays, *runs
     if side_by_side:
         return jax.vmap(one)(questions)
 
@@ -79,4 +79,4 @@ def _predict_block(surrogates, x, y, sizes, count, side_by_side: bool):
         found = one(jax.tree.map(lambda leaf: leaf[i], questions))
         return tuple(a.at[i].set(f) for a, f in zip(answers, found, strict=True))
 
-    return jax.lax.fori_loop(0, count, step, (jnp.zeros(y.shape),) * len(Predictions._fields))
+    return jax.lax.fori_loop(0, count, step, (jnp.zeros(runs[1].shape),) * len(Predictions._fields))

@@ -221,13 +221,7 @@ class _Alike:
         return isinstance(other, _Alike) and can_train_together(self.method, other.method)
 
 
-# It runs once per batch and is mostly random bits, which take seconds to optimise. At this level
-# the numbers are the same to the last bit; at 0 they are not.
-_LITTLE_OPTIMISED = {"xla_backend_optimization_level": 1}
-
-
-@eqx.filter_jit(compiler_options=_LITTLE_OPTIMISED)
-def _beginnings(alike: _Alike, numbers, keys: Key[Array, " batch"], num_columns: int):
+def _begin(alike: _Alike, numbers, keys: Key[Array, " batch"], num_columns: int):
     """Models before training, schedules, and the keys of the trainings."""
 
     def one(numbers, key):
@@ -236,6 +230,11 @@ def _beginnings(alike: _Alike, numbers, keys: Key[Array, " batch"], num_columns:
         return method.initial(num_columns, key=key_model), method._schedule(), key_train
 
     return eqx.filter_vmap(one)(numbers, keys)
+
+
+# It runs once per batch and is mostly random bits, which take seconds to optimise. At this level
+# the numbers are the same to the last bit; at 0 they are not.
+_beginnings = eqx.filter_jit(_begin, compiler_options={"xla_backend_optimization_level": 1})
 
 
 def can_train_together(one: AbstractGradientMethod, other: AbstractGradientMethod) -> bool:
