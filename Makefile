@@ -17,7 +17,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
 
-demo: $(VENV)/.installed ## learn a prior from past runs and race it against a plain GP
+demo: $(VENV)/.installed ## learn a prior from past runs and race it against a fixed GP
 	$(BIN)/metaprior demo
 
 test: $(VENV)/.installed ## the default test suite

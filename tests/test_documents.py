@@ -28,7 +28,7 @@ COLUMNS = 100
         pytest.param("docs/how-to/own-method.md", marks=pytest.mark.slow),
     ],
 )
-def test_code_blocks_run(name, tmp_path, monkeypatch, capsys):
+def test_documents_code_blocks_run(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     blocks = BLOCK.findall((ROOT / name).read_text())
     assert blocks, f"{name} has no python block"
@@ -37,7 +37,7 @@ def test_code_blocks_run(name, tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.slow
-def test_a_users_own_hyper_prior_trains():
+def test_documents_own_hyper_prior_trains():
     """The ten lines of the framework page, and a short training with them."""
     [block] = BLOCK.findall((ROOT / "docs/concepts/framework.md").read_text())
     names: dict[str, Any] = {"__name__": "__document__"}

@@ -105,7 +105,7 @@ def part_of(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_imports_point_down(path):
+def test_layers_of_a_module_are_below_it(path):
     names = imported(path.read_text())
     part = part_of(path)
     assert parts_of_ours(names) <= {part, *ALLOWED[part]}
@@ -172,14 +172,27 @@ def test_layers_let_a_sub_package_use_the_package_that_it_is_inside_of():
     assert foreign_modules(private, "metaprior.lab.plots") == private
 
 
-def test_layers_see_every_class_name_once_in_lab():
-    """One class name, one meaning: no class of the paper has the name of another in the package."""
-    classes = [
-        (node.name, path)
-        for path in FILES
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.ClassDef)
-    ]
-    for name, path in classes:
-        others = [other for other, elsewhere in classes if other == name and elsewhere != path]
-        assert part_of(path) not in ("lab", "plots") or not others, (name, path)
+def places_of_classes(sources: dict[str, str]) -> dict[str, list[str]]:
+    """For each class name, the files that define a class of that name, once per definition."""
+    places: dict[str, list[str]] = {}
+    for path, source in sources.items():
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(path)
+    return places
+
+
+def test_class_names_have_one_meaning():
+    sources = {str(path.relative_to(SOURCE)): path.read_text() for path in FILES}
+    places = places_of_classes(sources)
+    assert "Optimizer" in places
+    assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}
+
+
+def test_class_names_find_a_name_defined_twice():
+    sources = {
+        "a.py": "class Race: ...",
+        "b.py": "def f():\n    class Race: ...",
+        "c.py": "Race = 1",
+    }
+    assert places_of_classes(sources) == {"Race": ["a.py", "b.py"]}

@@ -43,7 +43,7 @@ assert_type(optimizer.trust, float | None)
 """
 
 
-def test_dir_shows_public_names_only():
+def test_package_dir_shows_public_names_only():
     names = dir(mp)
     assert {"learn", "load", "Optimizer", "Space", "methods", "__version__"} <= set(names)
     assert [name for name in names if name.startswith("_")] == ["__version__"]
@@ -73,7 +73,7 @@ def test_py_typed_holds_for_a_users_script(mode, tmp_path):
     assert "0 errors" in checked.stdout
 
 
-def test_reprs_of_prior_posterior_optimizer_and_tasks_are_short(hill_prior, hill_space, hill_runs):
+def test_repr_of_prior_posterior_optimizer_and_tasks_is_short(hill_prior, hill_space, hill_runs):
     points, values = max(hill_runs, key=lambda run: len(run[1]))
     posterior = hill_prior.condition(points, values)
     optimizer = mp.Optimizer(hill_prior)

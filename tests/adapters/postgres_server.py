@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 USER = "metaprior"
 MISSING = "PostgreSQL is not installed; tools/setup_postgres.sh installs it."
-# Somebody else may take a free port before the server does.
+# Another process may take a free port before the server does.
 _ATTEMPTS = 5
 
 

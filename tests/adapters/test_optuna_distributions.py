@@ -69,7 +69,7 @@ def there_and_back(distributions, seed):
 
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.one_of(floats(), integers()), min_size=1, max_size=3), st.integers(0, 10**6))
-def test_numbers_there_and_back(distributions, seed):
+def test_merged_dimension_and_nearest_value_round_trip_numbers(distributions, seed):
     span = max(d.high for d in distributions) - min(d.low for d in distributions)
     for distribution, value, back in there_and_back(distributions, seed):
         if isinstance(distribution, IntDistribution):
@@ -81,7 +81,7 @@ def test_numbers_there_and_back(distributions, seed):
 
 @settings(deadline=None, max_examples=60)
 @given(st.lists(CHOICES, min_size=1, max_size=3), st.integers(0, 10**6))
-def test_choices_there_and_back(lists, seed):
+def test_merged_dimension_and_nearest_value_round_trip_choices(lists, seed):
     distributions = [CategoricalDistribution(choices) for choices in lists]
     for _, value, back in there_and_back(distributions, seed):
         # NaN is not equal to itself.
@@ -124,7 +124,7 @@ F, I = FloatDistribution, IntDistribution  # noqa: E741
         ),
     ],
 )
-def test_one_dimension_for_several_distributions(distributions, values, dimension, remark):
+def test_merged_dimension_covers_several_distributions(distributions, values, dimension, remark):
     merged = merged_dimension(distributions, values)
     assert merged.dimension == dimension
     if remark is None:
@@ -146,12 +146,12 @@ def test_one_dimension_for_several_distributions(distributions, values, dimensio
         ("None", CategoricalDistribution(["a", None]), None),
     ],
 )
-def test_the_nearest_value(value, distribution, expected):
+def test_nearest_value_respects_bounds_and_steps(value, distribution, expected):
     found = nearest_value(value, distribution)
     assert found == (expected if expected is None else pytest.approx(expected, rel=1e-12))
     assert type(found) is type(expected)
 
 
-def test_a_choice_that_is_not_there():
+def test_nearest_value_refuses_an_unknown_choice():
     with pytest.raises(ValueError, match=r"'c' is none of the choices \['a', None\]; add it"):
         nearest_value("c", CategoricalDistribution(["a", None]))

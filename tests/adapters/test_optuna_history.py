@@ -74,7 +74,7 @@ def storages(folder):
     "kind",
     ["SQLite by URL", "SQLite by object", "journal by path", "journal by object", "in memory"],
 )
-def test_every_storage_gives_the_same_tasks(tmp_path, kind):
+def test_read_history_gives_the_same_tasks_from_every_storage(tmp_path, kind):
     writable, named = storages(tmp_path)[kind]
     for i in range(3):
         trials = [
@@ -98,7 +98,7 @@ def test_every_storage_gives_the_same_tasks(tmp_path, kind):
     assert history.studies == [StudyUse(f"study {i}", True, 4, {}, "") for i in range(3)]
 
 
-def test_reading_does_not_alter_the_files(tmp_path):
+def test_read_history_does_not_alter_the_files(tmp_path):
     for writable, named in storages(tmp_path).values():
         if isinstance(named, str):
             add_plain(writable, "one", "two")
@@ -107,7 +107,7 @@ def test_reading_does_not_alter_the_files(tmp_path):
             assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_trials_that_cannot_be_used_are_counted(memory):
+def test_read_history_counts_unusable_trials(memory):
     study = add_study(memory, "mixed", [trial(1.0, x=(0.1, X)), trial(math.inf, x=(0.2, X))])
     study.add_trial(trial(-math.inf, x=(0.3, X)))
     for state in (TrialState.FAIL, TrialState.FAIL, TrialState.PRUNED, TrialState.WAITING):
@@ -139,14 +139,14 @@ def test_trials_that_cannot_be_used_are_counted(memory):
     np.testing.assert_array_equal(history.tasks.run(0)[1], [1.0, 5.0, 6.0])
 
 
-def test_a_value_that_is_no_number_is_not_used():
+def test_fault_of_a_trial_names_a_value_that_is_not_finite():
     frozen = trial(1.0, x=(0.1, X))
     assert _fault(frozen) == ""
     frozen.values = [math.nan]
     assert _fault(frozen) == "not finite"
 
 
-def test_an_endless_parameter_is_not_used(memory):
+def test_read_history_skips_infinite_parameters(memory):
     study = add_study(memory, "s", [trial(1.0, x=(0.1, X)), trial(2.0, x=(0.2, X))])
     study.enqueue_trial({"x": math.inf})
     with pytest.warns(UserWarning, match="out of range"):
@@ -154,7 +154,7 @@ def test_an_endless_parameter_is_not_used(memory):
     assert read_history(memory).studies[0].left_out == {"not finite": 1}
 
 
-def test_an_enqueued_value_widens_the_space(memory):
+def test_read_history_widens_the_space_for_enqueued_values(memory):
     study = add_study(memory, "s", [trial(1.0, x=(0.1, X)), trial(2.0, x=(0.2, X))])
     study.enqueue_trial({"x": 5.0})
     with pytest.warns(UserWarning, match="out of range"):
@@ -162,7 +162,7 @@ def test_an_enqueued_value_widens_the_space(memory):
     assert load_tasks(memory).space == mp.Space(x=mp.Real(0, 5))
 
 
-def test_studies_are_skipped_for_a_reason(memory):
+def test_read_history_gives_a_reason_for_skipped_studies(memory):
     add_plain(memory, "good", "fine", "also")
     optuna.create_study(storage=memory, study_name="two goals", directions=["minimize", "minimize"])
     add_study(memory, "short", [trial(1.0, x=(0.1, X))])
@@ -188,7 +188,7 @@ def test_studies_are_skipped_for_a_reason(memory):
     assert history.tasks.space.names == ("x",) and history.notes == []
 
 
-def test_choosing_studies(memory):
+def test_read_history_chooses_studies_by_name_and_pattern(memory):
     add_plain(memory, "svm-1", "svm-2", "tree-1", "SVM-3")
     assert read_history(memory, match="svm-*").names == ["svm-1", "svm-2"]
     assert read_history(memory, match="*-1").names == ["svm-1", "tree-1"]
@@ -197,7 +197,7 @@ def test_choosing_studies(memory):
     assert read_history(memory, studies=["svm-2", "tree-1"], match="t*").names == ["tree-1"]
 
 
-def test_directions_are_brought_to_one(memory):
+def test_read_history_negates_values_of_the_other_direction(memory):
     add_plain(memory, "down", direction="minimize")
     add_plain(memory, "up", "higher", direction="maximize")
     history = read_history(memory)
@@ -215,7 +215,7 @@ def test_directions_are_brought_to_one(memory):
     assert turned.notes == ["One study is minimized ('down'): values are negated, to be maximized."]
 
 
-def test_bounds_are_joined_and_fixed_parameters_left_out(memory):
+def test_read_history_joins_bounds_and_leaves_out_fixed_parameters(memory):
     fixed, wide = IntDistribution(7, 7), FloatDistribution(-2, 0.5)
     add_study(memory, "a", [trial(1.0, x=(v, X), k=(7, fixed)) for v in (0.1, 0.9)])
     add_study(memory, "b", [trial(1.0, x=(v, wide), k=(7, IntDistribution(1, 9))) for v in (-2, 0)])
@@ -228,13 +228,13 @@ def test_bounds_are_joined_and_fixed_parameters_left_out(memory):
     np.testing.assert_allclose([p["x"] for p in history.tasks.run(1)[0]], [-2, 0], atol=1e-12)
 
 
-def test_bounds_may_change_within_a_study(memory):
+def test_read_history_allows_bounds_to_change_within_a_study(memory):
     trials = [trial(1.0, x=(high - 0.5, FloatDistribution(0, high))) for high in (1, 2, 3)]
     add_study(memory, "growing", trials)
     assert load_tasks(memory).space == mp.Space(x=mp.Real(0, 3))
 
 
-def test_conditional_parameters_are_filled_in_or_dropped(memory):
+def test_read_history_fills_in_or_drops_conditional_parameters(memory):
     """Of ten trials nine have `lr` and `act`, eight `n`, seven `rare`."""
     rare = FloatDistribution(0, 1)
     for name, numbers in (("a", range(5)), ("b", range(5, 10))):
@@ -262,7 +262,7 @@ def test_conditional_parameters_are_filled_in_or_dropped(memory):
     assert [point["n"] for point in history.tasks.run(1)[0]] == [6, 7, 8, 5, 5]
 
 
-def test_a_given_space_decides(memory):
+def test_read_history_keeps_to_a_given_space(memory):
     space = mp.Space(x=mp.Real(0, 0.6), n=mp.Integer(1, 9))
     add_study(memory, "inside", [trial(k, x=(k / 10, X), n=(k, N)) for k in (1, 2, 3)])
     add_study(memory, "partly", [trial(k, x=(k / 10, X), n=(k, N)) for k in (5, 6, 7, 8)])
@@ -288,7 +288,7 @@ def test_a_given_space_decides(memory):
     }
 
 
-def test_the_tasks_can_be_learned_from(memory):
+def test_read_history_gives_tasks_that_can_be_learned_from(memory):
     add_plain(memory, "one", "two")
     prior = mp.learn(load_tasks(memory), method=mp.methods.FixedGP(), seed=0)
     assert prior.direction == "minimize" and prior.space.names == ("x",)
@@ -305,7 +305,7 @@ def refuses(storage, sentence, **options):
     assert "secret" not in told
 
 
-def test_a_database_of_another_version(tmp_path):
+def test_read_history_refuses_a_database_of_another_version(tmp_path):
     url = f"sqlite:///{tmp_path}/past.db"
     add_plain(RDBStorage(url), "one", "two")
     with closing(sqlite3.connect(tmp_path / "past.db")) as connection, connection:
@@ -313,7 +313,7 @@ def test_a_database_of_another_version(tmp_path):
     refuses(url, "cannot be read: The runtime optuna version")
 
 
-def test_a_study_deleted_while_reading(memory, monkeypatch):
+def test_read_history_skips_a_study_deleted_meanwhile(memory, monkeypatch):
     add_plain(memory, "one", "two")
     names = ["one", "gone", "two"]
     monkeypatch.setattr(optuna, "get_all_study_names", lambda storage: names)
@@ -322,7 +322,7 @@ def test_a_study_deleted_while_reading(memory, monkeypatch):
     assert history.studies[1] == StudyUse("gone", False, 0, {}, "deleted meanwhile")
 
 
-def test_braces_in_an_address(tmp_path):
+def test_read_history_accepts_braces_in_an_address(tmp_path):
     """Optuna fills in what stands in braces."""
     folder = tmp_path / "{1}"
     folder.mkdir()
@@ -331,7 +331,7 @@ def test_braces_in_an_address(tmp_path):
     assert len(load_tasks(f"sqlite:///{folder}/past.db")) == 2
 
 
-def test_a_parameter_of_two_kinds(memory):
+def test_read_history_refuses_a_parameter_of_two_kinds(memory):
     add_plain(memory, "numbers")
     either = CategoricalDistribution(["a", "b"])
     add_study(memory, "words", [trial(1.0, x=(word, either)) for word in "ab"])
@@ -345,7 +345,7 @@ def test_a_parameter_of_two_kinds(memory):
     )
 
 
-def test_nothing_that_can_be_used(memory):
+def test_read_history_refuses_storages_with_nothing_usable(memory):
     refuses(memory, "There are no studies in the InMemoryStorage; check that it is the right")
     add_plain(memory, "metaprior:ledger")
     refuses(memory, "There are no studies in the InMemoryStorage")
@@ -357,7 +357,7 @@ def test_nothing_that_can_be_used(memory):
     refuses(memory, "Nothing can be learned from the study in", studies=["short"])
 
 
-def test_studies_without_anything_in_common(memory):
+def test_read_history_refuses_studies_without_shared_parameters(memory):
     add_plain(memory, "a")
     add_study(memory, "b", [trial(1.0, z=(0.1, X)), trial(2.0, z=(0.4, X))])
     refuses(memory, "The 2 studies share no parameter: none is present in at least 80% of their")
@@ -366,7 +366,7 @@ def test_studies_without_anything_in_common(memory):
     refuses(memory, "No parameter of the 1 studies has two values or more", studies=["still"])
 
 
-def test_names_that_are_not_there(memory):
+def test_read_history_names_unknown_studies(memory):
     add_plain(memory, *(f"s{i}" for i in range(5)))
     refuses(
         memory,
@@ -377,7 +377,7 @@ def test_names_that_are_not_there(memory):
     refuses(memory, "No study is named in `studies`", studies=[])
 
 
-def test_bad_arguments(memory):
+def test_read_history_refuses_bad_arguments(memory):
     add_plain(memory, "one")
     refuses(memory, "Unknown direction 'up'", direction="up")
     with pytest.raises(TypeError, match="storage"):
@@ -390,7 +390,10 @@ def test_bad_arguments(memory):
         ("sqlite:///{}/none.db", "There is no database file {}/none.db; check the path"),
         ("sqlite:///file:{}/none.db?uri=true", "There is no database file {}/none.db; check"),
         ("journal:{}/none.log", "There is no journal file {}/none.log; check the path."),
-        ("{}/none.log", "'{}/none.log' is no address of an Optuna storage; give a database URL"),
+        (
+            "{}/none.log",
+            "'{}/none.log' is not the address of an Optuna storage; give a database URL",
+        ),
         ("sqlite://", "sqlite:// is a database in memory, which holds nothing yet; give the path"),
         ("sqlite:///{}/text", "sqlite:///{}/text cannot be read (file is not a database); check"),
         ("sqlite:///{}/empty", "sqlite:///{}/empty holds no Optuna studies; check that it is"),
@@ -400,12 +403,12 @@ def test_bad_arguments(memory):
             "postgresql+psycopg://me:secret@127.0.0.1:1/db",
             "postgresql+psycopg://me:***@127.0.0.1:1/db cannot be read (",
         ),
-        ("postgresql://me:secret@host:port/db", "'host:port/db' is no address of an Optuna stor"),
+        ("postgresql://me:secret@host:port/db", "'host:port/db' is not the address of an Optuna"),
         ("mysql+none://me:secret@127.0.0.1/db", "cannot be opened (Can't load plugin: sqlalchemy"),
         ("mysql+mysqldb://me@h/db", "The driver of mysql+mysqldb://me@h/db is not installed (No"),
     ],
 )
-def test_storages_that_cannot_be_opened(tmp_path, url, sentence):
+def test_read_history_names_storages_that_cannot_be_opened(tmp_path, url, sentence):
     (tmp_path / "text").write_text("not a database, " * 99 + "\n" + "nor a journal\n")
     (tmp_path / "empty").touch()
     refuses(url.format(tmp_path), sentence.format(tmp_path))
@@ -413,7 +416,7 @@ def test_storages_that_cannot_be_opened(tmp_path, url, sentence):
     assert (tmp_path / "empty").stat().st_size == 0
 
 
-def test_without_optuna_one_sentence_names_the_extra():
+def test_require_host_names_the_extra_of_a_missing_optuna():
     done = subprocess.run(
         [
             *(sys.executable, "-c"),
@@ -431,7 +434,7 @@ def test_without_optuna_one_sentence_names_the_extra():
     assert done.stdout.endswith("install it with `pip install 'metaprior[optuna]'`.\n")
 
 
-def test_an_older_optuna_is_refused(monkeypatch):
+def test_require_host_refuses_an_older_optuna(monkeypatch):
     from metaprior.adapters._host import require_host
 
     monkeypatch.setattr(optuna, "__version__", "4.9.1")

@@ -35,7 +35,7 @@ def quiet(monkeypatch):
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     monkeypatch.setattr("metaprior.cli._app.prepare_jax", lambda: None)
     # One kind of prior, of which only the numbers change: its code is compiled once.
-    monkeypatch.setattr("metaprior.adapters.optuna._lifelong.untrained_prior", vanilla_prior)
+    monkeypatch.setattr("metaprior.adapters.optuna._lifelong.untrained_prior", fixed_prior)
     # Runs that a version has not seen are examined elsewhere; here they score 0.
     monkeypatch.setattr(
         "metaprior.lifelong._versions.held_out_log_likelihood",
@@ -53,7 +53,7 @@ def learning(monkeypatch):
     return put
 
 
-def vanilla_prior(space, direction):
+def fixed_prior(space, direction):
     method = mp.methods.FixedGP()
     return mp.Prior(space, direction, method, method.blank_surrogate(space.num_columns))
 
@@ -97,7 +97,7 @@ def version(number, runs=("a",), kept=True):
         pytest.param(2, id="sqlite", marks=pytest.mark.slow),
     ],
 )
-def test_every_study_becomes_a_task(tmp_path, kind, learning):
+def test_lifelong_sampler_makes_every_study_a_task(tmp_path, kind, learning):
     learning([0.5, -9.0, 1.0, 0.2, 0.3])
     storage = list(storages(tmp_path))[kind]
     sampler = sampler_for(storage, tmp_path / "priors")
@@ -124,7 +124,7 @@ def test_every_study_becomes_a_task(tmp_path, kind, learning):
     assert versions_in(storage, NAME).versions[-1].runs == list("abcdef")
 
 
-def test_a_restored_version_is_used_until_there_is_a_new_study_to_learn_from(tmp_path, learning):
+def test_lifelong_sampler_uses_a_restored_version_until_a_new_study_ends(tmp_path, learning):
     storage = f"sqlite:///{tmp_path / 'studies.db'}"
     learning([0.5, 0.6, -9.0])
     sampler = sampler_for(storage, tmp_path / "priors")
@@ -145,7 +145,7 @@ def test_a_restored_version_is_used_until_there_is_a_new_study_to_learn_from(tmp
         restore(storage, NAME, 9)
 
 
-def test_a_study_is_over_when_another_begins_or_when_somebody_says_so():
+def test_lifelong_sampler_ends_a_study_when_another_begins_or_finish_is_called():
     storage = InMemoryStorage()
     sampler = sampler_for(storage, "unused")
     first = run_study(storage, "first", sampler, trials=1)
@@ -158,7 +158,7 @@ def test_a_study_is_over_when_another_begins_or_when_somebody_says_so():
     assert finished_studies(storage, NAME, None) == ["first", "second"]
 
 
-def test_without_a_space_the_studys_own_is_taken(tmp_path):
+def test_lifelong_sampler_without_a_space_uses_that_of_the_study(tmp_path):
     storage = InMemoryStorage()
     sampler = sampler_for(storage, tmp_path, space=None)
     study = optuna.create_study(storage=storage, study_name="a", sampler=sampler)
@@ -168,7 +168,7 @@ def test_without_a_space_the_studys_own_is_taken(tmp_path):
     assert (plain.prior.space, plain.prior.direction) == (SPACE, "minimize")
 
 
-def test_threads_of_one_process_learn_once(tmp_path, learning):
+def test_lifelong_sampler_learns_once_in_many_threads(tmp_path, learning):
     learning([0.5])
     storage = InMemoryStorage()
     past_studies(storage, "a", "b")
@@ -179,7 +179,7 @@ def test_threads_of_one_process_learn_once(tmp_path, learning):
     assert len({trial.params["x"] for trial in study.trials}) == 4
 
 
-def test_somebody_who_learns_is_not_waited_for(tmp_path, learning):
+def test_lifelong_sampler_does_not_wait_for_a_learning_worker(tmp_path, learning):
     learning([0.5])
     storage = InMemoryStorage()
     past_studies(storage, "a", "b")
@@ -197,7 +197,7 @@ def test_somebody_who_learns_is_not_waited_for(tmp_path, learning):
     assert states == [TrialState.FAIL, TrialState.COMPLETE]
 
 
-def test_the_lowest_number_holds_the_lock():
+def test_storage_ledger_gives_the_lock_to_the_lowest_number():
     storage = InMemoryStorage()
     ledger = StorageLedger(storage, NAME, expires=60.0)
     with ledger.attempt() as mine:
@@ -210,7 +210,7 @@ def test_the_lowest_number_holds_the_lock():
     assert (entry.version.number, entry.version.runs, entry.place) == (1, ["a"], {"folder": "x"})
 
 
-def test_of_two_that_begin_at_once_the_second_backs_off(monkeypatch):
+def test_storage_ledger_lets_the_second_of_two_attempts_back_off(monkeypatch):
     storage = InMemoryStorage()
     ledger = StorageLedger(storage, NAME, expires=60.0)
     # Both looked before either had begun.
@@ -220,7 +220,7 @@ def test_of_two_that_begin_at_once_the_second_backs_off(monkeypatch):
     assert [trial.state for trial in ledger.study.get_trials()] == [TrialState.FAIL] * 2
 
 
-def test_who_was_taken_for_dead_cannot_publish(tmp_path):
+def test_storage_ledger_refuses_to_publish_an_attempt_declared_dead(tmp_path):
     storage = f"sqlite:///{tmp_path / 'studies.db'}"
     optuna.create_study(storage=storage)
     ledger = StorageLedger(optuna.storages.get_storage(storage), NAME, expires=60.0)
@@ -231,7 +231,7 @@ def test_who_was_taken_for_dead_cannot_publish(tmp_path):
     assert ledger.entries == [] and ledger.current == 0
 
 
-def test_the_heart_beats_while_somebody_learns():
+def test_storage_ledger_sends_heartbeats_during_an_attempt():
     ledger = StorageLedger(InMemoryStorage(), NAME, expires=0.3)
     with ledger.attempt() as attempt:
         assert attempt is not None
@@ -239,7 +239,7 @@ def test_the_heart_beats_while_somebody_learns():
         assert ledger.is_learning()
 
 
-def test_records_of_any_length_come_back():
+def test_storage_ledger_returns_records_of_any_length():
     ledger = StorageLedger(InMemoryStorage(), NAME, expires=60.0)
     names = [f"study {i} of a very long name – ü" for i in range(500)]
     with ledger.attempt() as attempt:
@@ -251,7 +251,9 @@ def test_records_of_any_length_come_back():
     assert max(len(json.dumps(value)) for value in attributes.values()) < 2046 * 2
 
 
-def test_a_failure_is_one_warning_and_the_last_good_version_goes_on(tmp_path, learning):
+def test_lifelong_sampler_warns_once_of_a_failure_and_keeps_the_last_good_version(
+    tmp_path, learning
+):
     storage = InMemoryStorage()
     past_studies(storage, "a", "b")
     learning([0.5])
@@ -286,7 +288,7 @@ class Flaky(InMemoryStorage):
         super().set_trial_user_attr(trial_id, key, value)
 
 
-def test_a_storage_that_goes_away_while_learning_costs_no_trial(tmp_path, learning):
+def test_lifelong_sampler_loses_no_trial_to_an_unreachable_storage(tmp_path, learning):
     storage = Flaky()
     past_studies(storage, "a", "b")
     learning([0.5], during=lambda: setattr(storage, "gone", True))
@@ -302,7 +304,7 @@ def test_a_storage_that_goes_away_while_learning_costs_no_trial(tmp_path, learni
     assert sampler.version == 1
 
 
-def test_a_version_that_cannot_be_loaded_gives_way_to_the_one_before_it(tmp_path, learning):
+def test_lifelong_sampler_falls_back_from_a_version_that_cannot_be_loaded(tmp_path, learning):
     storage = InMemoryStorage()
     past_studies(storage, "a", "b")
     learning([0.5, 0.6])
@@ -317,7 +319,9 @@ def test_a_version_that_cannot_be_loaded_gives_way_to_the_one_before_it(tmp_path
     assert sampler.version == 1
 
 
-def test_it_is_loaded_once_and_chance_goes_on(tmp_path, learning, recwarn):
+def test_lifelong_sampler_loads_a_version_once_and_keeps_its_random_state(
+    tmp_path, learning, recwarn
+):
     """Where a damaged version stays the current one, as while somebody learns."""
     storage = InMemoryStorage()
     past_studies(storage, "a", "b")
@@ -336,7 +340,7 @@ def test_it_is_loaded_once_and_chance_goes_on(tmp_path, learning, recwarn):
     assert len({trial.params["other"] for trial in study.trials[-3:]}) == 3
 
 
-def test_a_study_keeps_its_version_while_another_has_a_newer_one(tmp_path, learning):
+def test_lifelong_sampler_keeps_the_version_of_a_study(tmp_path, learning):
     storage = InMemoryStorage()
     past_studies(storage, "a", "b")
     learning([0.5, 0.6])
@@ -352,7 +356,7 @@ def test_a_study_keeps_its_version_while_another_has_a_newer_one(tmp_path, learn
     assert sampler._sampler_for(studies["c"]) is not sampler._sampler_for(studies["d"])
 
 
-def test_workers_with_one_seed_begin_a_sequence_with_different_points(tmp_path):
+def test_lifelong_sampler_gives_workers_of_one_seed_different_first_points(tmp_path):
     storage = InMemoryStorage()
     tried = []
     for _ in range(3):
@@ -365,7 +369,7 @@ def test_workers_with_one_seed_begin_a_sequence_with_different_points(tmp_path):
     assert len(set(tried)) == 3
 
 
-def test_priors_in_an_artifact_store(tmp_path, learning):
+def test_artifact_version_store_keeps_priors(tmp_path, learning):
     from optuna.artifacts import FileSystemArtifactStore
 
     learning([0.5])
@@ -385,7 +389,7 @@ def test_priors_in_an_artifact_store(tmp_path, learning):
         )
 
 
-def test_packed_priors(tmp_path, hill_space, hill_runs):
+def test_pack_and_unpack_round_trip_a_prior(tmp_path, hill_space, hill_runs):
     tasks = mp.Tasks.from_runs(hill_runs, space=hill_space)
     folder = mp.learn(tasks, method=mp.methods.FixedGP()).save(tmp_path / "prior")
     packed = pack(folder)
@@ -394,7 +398,7 @@ def test_packed_priors(tmp_path, hill_space, hill_runs):
         unpack(packed[: len(packed) // 2], tmp_path / "half")
 
 
-def test_a_sampler_can_go_to_another_process(tmp_path):
+def test_lifelong_sampler_can_be_pickled(tmp_path):
     storage = f"sqlite:///{tmp_path / 'studies.db'}"
     sampler = sampler_for(storage, tmp_path)
     run_study(storage, "a", sampler, trials=1)
@@ -416,12 +420,12 @@ def test_a_sampler_can_go_to_another_process(tmp_path):
         ({"budget": "huge"}, "The budget is 'huge'"),
     ],
 )
-def test_bad_arguments(tmp_path, options, words):
+def test_lifelong_sampler_refuses_bad_arguments(tmp_path, options, words):
     with pytest.raises(ValueError, match=words):
         sampler_for(InMemoryStorage(), **{"folder": tmp_path, **options})
 
 
-def test_studies_that_do_not_belong(tmp_path):
+def test_lifelong_sampler_refuses_studies_of_other_sequences_and_storages(tmp_path):
     storage = InMemoryStorage()
     elsewhere = optuna.create_study(sampler=sampler_for(storage, tmp_path), study_name="a")
     with pytest.raises(ValueError, match="is not in the storage"):
@@ -450,7 +454,7 @@ def worker(tmp_path, storage, study, trials, *, expires=60.0, seconds=0.0):
 
 
 @pytest.mark.slow
-def test_two_processes_that_begin_a_study_together_make_one_version(tmp_path):
+def test_lifelong_sampler_learns_one_version_in_two_processes(tmp_path):
     storage = f"sqlite:///{tmp_path / 'studies.db'}"
     past_studies(storage, "a", "b")
     StorageLedger(optuna.storages.get_storage(storage), NAME, expires=60.0)
@@ -465,7 +469,7 @@ def test_two_processes_that_begin_a_study_together_make_one_version(tmp_path):
 
 
 @pytest.mark.slow
-def test_another_worker_takes_over_from_one_that_was_killed_while_learning(tmp_path):
+def test_lifelong_sampler_takes_over_from_a_killed_worker(tmp_path):
     storage = f"sqlite:///{tmp_path / 'studies.db'}"
     past_studies(storage, "a", "b")
     doomed = worker(tmp_path, storage, "c", 1, expires=3.0, seconds=600.0)
@@ -508,7 +512,7 @@ print("\\n".join(ours), sampler.version, len(study.trials), sep="\\n")
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit on the size of files")
-def test_a_full_disk_while_a_prior_is_saved(tmp_path):
+def test_lifelong_sampler_survives_a_full_disk(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", FULL_DISK, str(tmp_path)],
         capture_output=True,
@@ -532,7 +536,7 @@ _versions.learn = stand_in([0.5] * 5)
 
 
 @pytest.mark.slow
-def test_learning_in_the_background(tmp_path, monkeypatch, capfd):
+def test_lifelong_sampler_learns_in_the_background(tmp_path, monkeypatch, capfd):
     # The other process is a fresh one: what it imports at its start puts the stand-in there, too.
     (tmp_path / "start").mkdir()
     (tmp_path / "start" / "sitecustomize.py").write_text(STAND_IN_AT_START)

@@ -197,7 +197,7 @@ def closest(points):
     return apart[np.triu_indices(len(points), 1)].min()
 
 
-def test_four_workers_finish_all_of_their_trials(scene):
+def test_sampler_on_postgres_finishes_all_trials_of_four_workers(scene):
     trials = scene.study.get_trials()
     assert [trial.number for trial in trials] == list(range(WORKERS * TRIALS + 1))
     complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
@@ -209,11 +209,11 @@ def test_four_workers_finish_all_of_their_trials(scene):
     assert np.median([trial.value for trial in complete]) > 1.6
 
 
-def test_no_two_trials_try_the_same(scene):
+def test_sampler_on_postgres_repeats_no_trial(scene):
     assert closest(places(scene.study.get_trials())) > 1e-3
 
 
-def test_workers_that_start_together_try_different_points(scene):
+def test_sampler_on_postgres_gives_simultaneous_workers_different_points(scene):
     trials = scene.study.get_trials()[: WORKERS + 1]
     assert sorted([*scene.firsts, scene.lost]) == list(range(WORKERS + 1))
     begun = max(trial.datetime_start for trial in trials)
@@ -223,7 +223,7 @@ def test_workers_that_start_together_try_different_points(scene):
 
 
 @pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")  # the heartbeat is one
-def test_a_worker_killed_between_ask_and_tell_costs_its_own_trial_only(scene, opened):
+def test_sampler_on_postgres_loses_only_the_trial_of_a_killed_worker(scene, opened):
     lost = scene.study.get_trials()[scene.lost]
     assert lost.state == TrialState.RUNNING and len(lost.params) == 2
     others = [trial for trial in scene.study.get_trials() if trial.number != lost.number]
@@ -240,7 +240,9 @@ def test_a_worker_killed_between_ask_and_tell_costs_its_own_trial_only(scene, op
     assert states.count(TrialState.COMPLETE) == WORKERS * TRIALS
 
 
-def test_two_workers_that_learn_at_once_make_one_version(server, opened, environment, tmp_path):
+def test_lifelong_sampler_on_postgres_learns_one_version_in_two_workers(
+    server, opened, environment, tmp_path
+):
     url = new_database(server)
     storage = opened(url)
     past_of_a_sequence(storage)
@@ -264,7 +266,7 @@ def past_of_a_sequence(storage):
         study.set_user_attr("metaprior", lifelong_workers.NAME)
 
 
-def test_the_right_to_learn_is_one_workers_at_a_time(server, opened):
+def test_storage_ledger_on_postgres_lets_one_worker_learn_at_a_time(server, opened):
     url, rivals = new_database(server), 6
     storages = [opened(url) for _ in range(rivals)]
     together, holders, most, made = threading.Barrier(rivals), [], [], []
@@ -296,7 +298,9 @@ def test_the_right_to_learn_is_one_workers_at_a_time(server, opened):
     assert [version.number for version in versions] == sorted(made)
 
 
-def test_a_server_that_stops_while_a_prior_is_learned(opened, tmp_path, monkeypatch):
+def test_lifelong_sampler_survives_a_server_that_stops_during_learning(
+    opened, tmp_path, monkeypatch
+):
     with temporary_server() as own:
         url = new_database(own)
         past_of_a_sequence(opened(url))
@@ -338,7 +342,7 @@ def one_trial(storage, folder, monkeypatch, *, during):
     return sampler
 
 
-def test_a_server_that_stops_while_history_is_read(
+def test_read_history_names_a_server_that_stops(
     opened, prior_folder, hill_runs, environment, tmp_path
 ):
     out = shutil.copytree(prior_folder, tmp_path / "work" / "prior")
@@ -365,7 +369,7 @@ def test_a_server_that_stops_while_history_is_read(
     assert [path.name for path in out.parent.iterdir()] == ["prior"]
 
 
-def test_history_and_a_prior_from_the_shell(learning, hill_runs):
+def test_learn_command_reads_history_from_postgres(learning, hill_runs):
     told, error = learning.process.communicate(timeout=PATIENCE)
     assert learning.process.returncode == 0, error
     assert "Read 3 runs from 3 studies" in told and f"Saved in {learning.out}" in told

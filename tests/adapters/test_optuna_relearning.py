@@ -58,7 +58,7 @@ def found_beside(settings, storage):
     return unlearned(settings, settings.ledger(), storage, study)
 
 
-def test_studies_with_nothing_usable_yet_only_wait(settings, storage):
+def test_unlearned_waits_for_usable_studies(settings, storage):
     past_study(storage, "a")
     past_study(storage, "b", x=NUMBERS[:1])
     assert found_beside(settings, storage) is None
@@ -71,7 +71,9 @@ def test_studies_with_nothing_usable_yet_only_wait(settings, storage):
         ({"z": NUMBERS}, "share no parameter"),
     ],
 )
-def test_studies_that_contradict_each_other_are_told_of(settings, storage, tmp_path, other, words):
+def test_unlearned_names_studies_that_contradict_each_other(
+    settings, storage, tmp_path, other, words
+):
     past_study(storage, "a", x=NUMBERS)
     past_study(storage, "b", **other)
     with pytest.raises(ValueError, match=words):
@@ -83,7 +85,7 @@ def test_studies_that_contradict_each_other_are_told_of(settings, storage, tmp_p
     assert len([each for each in told if "No new version" in str(each.message)]) == 1
 
 
-def test_a_storage_that_cannot_be_read_is_told_of(settings, storage, monkeypatch):
+def test_unlearned_names_a_storage_that_cannot_be_read(settings, storage, monkeypatch):
     past_study(storage, "a", x=NUMBERS)
     past_study(storage, "b", x=NUMBERS)
 
@@ -96,7 +98,7 @@ def test_a_storage_that_cannot_be_read_is_told_of(settings, storage, monkeypatch
 
 
 @pytest.mark.parametrize(("interrupted", "error"), [(True, KeyboardInterrupt), (False, ValueError)])
-def test_what_was_not_learned_to_the_end_is_no_version(
+def test_relearn_publishes_no_unfinished_version(
     settings, storage, monkeypatch, interrupted, error
 ):
     def learn(tasks, **options):
@@ -113,7 +115,7 @@ def test_what_was_not_learned_to_the_end_is_no_version(
 
 
 @pytest.mark.parametrize("address", ["sqlite:///{}/no/where.db", "sqlite:///{}/empty.db"])
-def test_the_other_process_says_what_went_wrong_in_a_sentence(
+def test_background_main_reports_a_failure_in_one_sentence(
     settings, tmp_path, monkeypatch, capsys, address
 ):
     settings = settings._replace(storage=address.format(tmp_path))
@@ -127,7 +129,7 @@ def test_the_other_process_says_what_went_wrong_in_a_sentence(
     assert said.startswith(f"metaprior: no new version of '{NAME}' (")
 
 
-def test_a_sampler_without_a_past_can_go_to_another_process():
+def test_sampler_of_an_untrained_prior_can_be_pickled():
     sampler = MetaPriorSampler(untrained_prior(SPACE, "maximize"), seed=0)
     copy = pickle.loads(pickle.dumps(sampler))
     assert (copy.prior.space, copy.prior.method) == (SPACE, sampler.prior.method)

@@ -67,43 +67,43 @@ def new_study(sampler, direction: Literal["minimize", "maximize"] = "maximize", 
 
 
 class TestProposals:
-    def test_the_first_trial_comes_from_the_prior(self, sampler):
+    def test_sampler_proposes_the_first_trial_from_the_prior(self, sampler):
         study = new_study(sampler)
         study.optimize(climb, n_trials=1)
         assert study.best_value > 1.8  # chance is above that once in twenty times
 
-    def test_a_study_ends_on_top(self, sampler):
+    def test_sampler_finds_the_optimum(self, sampler):
         study = new_study(sampler)
         study.optimize(climb, n_trials=8)
         assert study.best_value > 1.99
 
-    def test_the_same_seed_gives_the_same_trials(self, hill_prior, sampler):
+    def test_sampler_gives_the_same_trials_for_the_same_seed(self, hill_prior, sampler):
         studies = [new_study(sampler), new_study(MetaPriorSampler(hill_prior, seed=0))]
         for study in studies:
             study.optimize(climb, n_trials=4)
         assert points(studies[0]) == points(studies[1])
 
-    def test_a_study_in_the_other_direction_is_the_same_study(self, hill_prior, sampler):
+    def test_sampler_treats_both_directions_alike(self, hill_prior, sampler):
         up, down = new_study(sampler), new_study(sampler, "minimize")
         up.optimize(climb, n_trials=4)
         down.optimize(lambda trial: -climb(trial), n_trials=4)
         assert points(up) == points(down)
 
-    def test_a_saved_prior_is_loaded(self, untrained_prior, tmp_path):
+    def test_sampler_loads_a_saved_prior(self, untrained_prior, tmp_path):
         folder = untrained_prior.save(tmp_path / "prior")
         for prior in (folder, str(folder)):
             assert MetaPriorSampler(prior).prior.space == untrained_prior.space
         with pytest.raises(mp.PriorFileError, match="nowhere"):
             MetaPriorSampler(tmp_path / "nowhere")
 
-    def test_history_of_another_sampler_counts(self, sampler):
+    def test_sampler_uses_trials_of_another_sampler(self, sampler):
         study = new_study(RandomSampler(seed=0))
         study.optimize(climb, n_trials=6)
         study.sampler = sampler
         study.optimize(climb, n_trials=3)
         assert study.best_value > 1.99
 
-    def test_copies_and_pickles_go_on_alone(self, sampler):
+    def test_sampler_copies_and_pickles_are_independent(self, sampler):
         study = new_study(sampler)
         study.optimize(climb, n_trials=3)
         trial = study.ask()
@@ -115,7 +115,7 @@ class TestProposals:
 
 
 class TestSpacesThatDiffer:
-    def test_bounds_and_steps_of_the_study_are_kept(self, untrained_prior):
+    def test_sampler_keeps_bounds_and_steps_of_the_study(self, untrained_prior):
         study = new_study(
             MetaPriorSampler(untrained_prior, seed=0, independent_sampler=NobodyIsAsked())
         )
@@ -131,7 +131,7 @@ class TestSpacesThatDiffer:
         assert study.best_params["z"] == 5 and study.best_params["x"] > -0.02
         assert all(type(p["z"]) is int for p in points(study))
 
-    def test_what_the_prior_does_not_know_is_left_to_the_other_sampler(self, untrained_prior):
+    def test_sampler_leaves_unknown_parameters_to_the_independent_sampler(self, untrained_prior):
         study = new_study(MetaPriorSampler(untrained_prior, seed=0))
         study.optimize(
             lambda trial: climb(trial) + 0 * trial.suggest_float("other", 5.0, 6.0), n_trials=3
@@ -139,7 +139,7 @@ class TestSpacesThatDiffer:
         others = {p["other"] for p in points(study)}
         assert len(others) == 3 and all(5.0 <= other <= 6.0 for other in others)
 
-    def test_what_the_study_does_not_ask_for_is_held(self, untrained_prior):
+    def test_sampler_holds_parameters_that_the_study_does_not_ask_for(self, untrained_prior):
         study = new_study(
             MetaPriorSampler(untrained_prior, seed=0, independent_sampler=NobodyIsAsked())
         )
@@ -147,7 +147,7 @@ class TestSpacesThatDiffer:
         assert all(set(p) == {"x"} for p in points(study))
         assert abs(study.best_params["x"] - TOP["x"]) < 0.05
 
-    def test_a_prior_for_another_space_is_said_once(self, untrained_prior):
+    def test_sampler_warns_once_of_a_prior_for_another_space(self, untrained_prior):
         study = new_study(MetaPriorSampler(untrained_prior, seed=0), study_name="weekly")
         with pytest.warns(UserWarning) as warned:
             study.optimize(lambda trial: trial.suggest_float("w", 0.0, 1.0), n_trials=5)
@@ -155,7 +155,7 @@ class TestSpacesThatDiffer:
         message = str(warned[0].message)
         assert "'weekly'" in message and "['w']" in message and "sampled independently" in message
 
-    def test_a_parameter_of_another_kind_is_said_once(self, untrained_prior):
+    def test_sampler_warns_once_of_a_parameter_of_another_kind(self, untrained_prior):
         study = new_study(MetaPriorSampler(untrained_prior, seed=0))
 
         def objective(trial):
@@ -165,7 +165,7 @@ class TestSpacesThatDiffer:
             study.optimize(objective, n_trials=4)
         assert len(warned) == 1 and all(p["z"] in (1, 2) for p in points(study))
 
-    def test_a_range_that_moves_and_one_that_is_far_away(self, untrained_prior):
+    def test_sampler_follows_ranges_that_move_or_lie_outside(self, untrained_prior):
         study = new_study(MetaPriorSampler(untrained_prior, seed=0))
         for low, high in [(0.0, 4.0), (2.0, 9.0), (20.0, 30.0)]:
             for _ in range(2):
@@ -174,7 +174,7 @@ class TestSpacesThatDiffer:
                 study.tell(trial, height(**trial.params))
         assert len(study.trials) == 6
 
-    def test_choices(self):
+    def test_sampler_keeps_to_the_choices_of_the_study(self):
         """Some that the prior knows, one that it does not, and `None`, which it knows as text."""
         space = mp.Space(x=mp.Real(0.0, 1.0), c=mp.Categorical(["None", "a", "b"]))
         runs = [
@@ -192,7 +192,7 @@ class TestSpacesThatDiffer:
         assert points(study)[0]["c"] == "new"
         assert {p["c"] for p in points(study)[1:]} <= {"a", None}
 
-    def test_one_choice_in_common(self):
+    def test_sampler_holds_a_parameter_with_one_common_choice(self):
         """Trials with the other one teach nothing about it; the prior is read where it knows."""
         space = mp.Space(x=mp.Real(0.0, 1.0), c=mp.Categorical(["linear", "rbf"]))
         rows = [{"x": 0.1 * i, "c": c} for i, c in enumerate(["linear", "rbf"] * 4)]
@@ -215,7 +215,7 @@ class TestSpacesThatDiffer:
             )
         assert {p["c"] for p in points(study)} == {"rbf", "poly"}
 
-    def test_a_parameter_that_never_varies_is_no_loss(self, untrained_prior, recwarn):
+    def test_sampler_does_not_warn_of_a_constant_parameter(self, untrained_prior, recwarn):
         study = new_study(MetaPriorSampler(untrained_prior, seed=0))
         study.optimize(
             lambda t: height(t.suggest_float("x", -1.0, 1.0), t.suggest_float("z", 6.3, 6.3)),
@@ -224,7 +224,7 @@ class TestSpacesThatDiffer:
         assert [str(warning.message) for warning in recwarn] == []
 
     @pytest.mark.filterwarnings("ignore:PartialFixedSampler is experimental")
-    def test_what_somebody_else_has_fixed(self, untrained_prior):
+    def test_sampler_keeps_parameters_fixed_by_another_sampler(self, untrained_prior):
         """The best x for a fixed z of 9 is 0.8, far from where both would be best."""
 
         def ridge(trial):
@@ -240,7 +240,7 @@ class TestSpacesThatDiffer:
         assert min(abs(p["x"] - 0.8) for p in late) < 0.05
         assert len({round(p["x"], 2) for p in late}) >= 4  # and not one of them again and again
 
-    def test_an_infinite_value_that_was_enqueued(self, untrained_prior):
+    def test_sampler_survives_an_enqueued_infinite_value(self, untrained_prior):
         study = new_study(MetaPriorSampler(untrained_prior, seed=0))
         study.enqueue_trial({"x": float("inf"), "z": 5.0})
         with pytest.warns(UserWarning, match="out of range"):
@@ -251,7 +251,9 @@ class TestSpacesThatDiffer:
 
 
 class TestTrialsUnderWay:
-    def test_workers_with_one_seed_draw_other_parameters(self, untrained_prior):
+    def test_sampler_workers_of_one_seed_draw_different_independent_parameters(
+        self, untrained_prior
+    ):
         """Of what the prior does not know; and the same worker draws the same again."""
         study = new_study(RandomSampler())
         trials = [study.ask() for _ in range(3)]
@@ -264,7 +266,7 @@ class TestTrialsUnderWay:
         ]
         assert len(set(drawn)) == 6 and drawn[:3] == drawn[6:]
 
-    def test_workers_that_start_together_take_different_points(self, hill_prior):
+    def test_sampler_gives_simultaneous_workers_different_points(self, hill_prior):
         """Each has a sampler of its own and sees that the others have begun, not what they do."""
         study = new_study(MetaPriorSampler(hill_prior, seed=0))
         for _ in range(4):
@@ -281,14 +283,14 @@ class TestTrialsUnderWay:
         alone = new_study(MetaPriorSampler(hill_prior, seed=0))
         assert alone.ask({"x": X, "z": Z}).params == taken[0]
 
-    def test_points_that_others_try_are_not_tried_again(self, hill_prior):
+    def test_sampler_avoids_points_of_running_trials(self, hill_prior):
         study = new_study(MetaPriorSampler(hill_prior, seed=0))
         trials = [study.ask({"x": X, "z": Z})]
         study.sampler = MetaPriorSampler(hill_prior, seed=0)  # as another process would have
         trials += [study.ask({"x": X, "z": Z}) for _ in range(3)]
         assert apart([trial.params for trial in trials]) > 0.01
 
-    def test_a_point_that_another_worker_has_come_to_meanwhile_is_thought_over(
+    def test_sampler_recomputes_a_proposal_that_another_worker_made_meanwhile(
         self, hill_prior, monkeypatch
     ):
         """The other one is quicker: while this one thinks, it tries the very same point."""
@@ -313,7 +315,7 @@ class TestTrialsUnderWay:
         assert points(study)[-2] == quick[0] or points(study)[-1] == quick[0]
         assert apart(points(study)) > 0.005
 
-    def test_threads_share_a_sampler(self, sampler):
+    def test_sampler_can_be_shared_by_threads(self, sampler):
         study = new_study(sampler)
         both = threading.Barrier(2, timeout=60)
 
@@ -325,7 +327,7 @@ class TestTrialsUnderWay:
         assert len({tuple(p.values()) for p in points(study)}) == 6
         assert study.best_value > 1.95
 
-    def test_a_failed_trial_is_avoided_and_a_pruned_one_ignored(self, hill_prior):
+    def test_sampler_avoids_failed_trials_and_ignores_pruned_ones(self, hill_prior):
         study = new_study(MetaPriorSampler(hill_prior, seed=0))
         first = study.ask({"x": X, "z": Z})
         study.tell(first, state=TrialState.FAIL)
@@ -339,7 +341,7 @@ class TestTrialsUnderWay:
         study.optimize(climb, n_trials=3)
         assert study.best_value > 1.9
 
-    def test_a_trial_that_failed_half_way_says_nothing_of_the_rest(self, untrained_prior):
+    def test_sampler_ignores_parameters_that_a_failed_trial_did_not_reach(self, untrained_prior):
         """What it would have asked for is known to the sampler that proposed it, and to nobody
         else."""
         samplers = [MetaPriorSampler(untrained_prior, seed=0) for _ in range(2)]
@@ -356,7 +358,7 @@ class TestTrialsUnderWay:
         assert [len(each) for each in failed] == [1, 0]
         assert failed[0][0, 0] == pytest.approx((x + 1.0) / 2.0)
 
-    def test_a_study_made_again_under_its_name(self, sampler):
+    def test_sampler_starts_afresh_for_a_recreated_study(self, sampler):
         storage = optuna.storages.InMemoryStorage()
         for sign in (1.0, -1.0):
             study = new_study(sampler, study_name="again", storage=storage)
@@ -366,7 +368,7 @@ class TestTrialsUnderWay:
         # Of the first study, in which the top was the best, nothing is believed any more.
         assert len(study.trials) == 4 and study.best_value > -2.0
 
-    def test_brackets_of_hyperband(self, sampler):
+    def test_sampler_works_with_hyperband_brackets(self, sampler):
         pruner = optuna.pruners.HyperbandPruner(min_resource=1, max_resource=4, reduction_factor=2)
         study = new_study(sampler, pruner=pruner)
         study.optimize(climb, n_trials=6)
@@ -374,7 +376,7 @@ class TestTrialsUnderWay:
 
 
 class TestConstraints:
-    def test_the_best_feasible_point_is_found(self, untrained_prior):
+    def test_sampler_finds_the_best_feasible_point(self, untrained_prior):
         """The top is forbidden: x must stay at or below 0, where z decides."""
         study = new_study(MetaPriorSampler(untrained_prior, seed=0))
 
@@ -390,7 +392,7 @@ class TestConstraints:
         assert best > height(0.0, TOP["z"]) - 0.03
 
 
-def test_a_suggestion_takes_milliseconds_and_compiles_nothing_new(hill_prior):
+def test_sampler_suggests_in_milliseconds_without_compiling(hill_prior):
     sampler = MetaPriorSampler(hill_prior, seed=0)
     study = new_study(sampler)
     study.optimize(climb, n_trials=2)

@@ -35,11 +35,11 @@ def hub(monkeypatch):
     optuna.logging.set_verbosity(before)
 
 
-def test_the_wrapper_is_the_sampler():
+def test_optunahub_wrapper_is_the_sampler():
     assert load_module("samplers/metaprior").MetaPriorSampler is MetaPriorSampler
 
 
-def test_front_matter_and_sections():
+def test_optunahub_readme_has_front_matter_and_sections():
     readme = (PACKAGE / "README.md").read_text()
     _, front, body = readme.split("---\n", 2)
     fields = dict(line.split(": ", 1) for line in front.splitlines())
@@ -50,12 +50,12 @@ def test_front_matter_and_sections():
         assert f"\n{section}\n" in body
 
 
-def test_files():
+def test_optunahub_package_has_its_files():
     assert (PACKAGE / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
     assert "metaprior[optuna]" in (PACKAGE / "requirements.txt").read_text()
 
 
-def test_the_package_passes_its_own_test(hub):
+def test_optunahub_package_passes_its_own_test(hub):
     tests = runpy.run_path(str(PACKAGE / "tests" / "test_sampler.py"))
     tests["test_a_study"]()
     tests["TestMetaPriorSampler"]().test_raise_error_for_samplers_during_multi_objectives(
@@ -64,6 +64,6 @@ def test_the_package_passes_its_own_test(hub):
 
 
 @pytest.mark.slow
-def test_the_example_runs(hub, capsys):
+def test_optunahub_example_runs(hub, capsys):
     runpy.run_path(str(PACKAGE / "example.py"), run_name="__main__")
     assert "best of 10 trials: 0.0" in capsys.readouterr().out

@@ -120,7 +120,7 @@ def test_against_others_by_hand():
     assert found["B"]["branin"].verdict == "win"
 
 
-def test_places_and_bold():
+def test_results_mark_places_and_bold():
     named = study().replace({"method": {"A": "FPacohMap", "P": "RankWeightedGP"}})
     assert places(named) == {"Random Branin": "first"}
     assert places(named, "higher") == {"Random Branin": "behind"}
@@ -168,7 +168,7 @@ def test_samples_of_cumulative_regret_leave_out_random_search():
     assert found["method"].tolist() == ["A"] and found["value"].tolist() == [3.0]
 
 
-def test_stuck_runs_by_hand():
+def test_results_stuck_runs_by_hand():
     """Regret 1 at first; one run ends at 0.5 and moved late, one did not, one is good."""
     ends = {"late": (0.6, 0.5), "still": (0.5, 0.5), "good": (0.0, 0.0)}
     rows = [

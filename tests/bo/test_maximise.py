@@ -27,7 +27,7 @@ def unit_grid(per_axis, d):
 
 @partial(jax.jit, static_argnums=0)
 def found_and_grid_best(d, run, grid, key):
-    """Score of the maximum found, and the best score on a grid, of a vanilla GP's UCB."""
+    """Score of the maximum found, and the best score on a grid, of a fixed GP's UCB."""
     space = Space(**{f"x{j}": Real(0.0, 1.0) for j in range(d)})
     posterior = FixedGP(lengthscale=0.3).from_scratch(d).condition(run)
     search = Search()
@@ -132,7 +132,9 @@ def test_maximise_over_scores_50000_candidates_in_bounded_memory():
     def scratch_bytes(num):
         shapes = (jax.ShapeDtypeStruct((num, 4), float), jax.ShapeDtypeStruct((num,), bool))
         compiled = jax.jit(lambda c, a: maximise_over(score, c, a)).lower(*shapes).compile()
-        return compiled.memory_analysis().temp_size_in_bytes
+        analysis = compiled.memory_analysis()
+        assert analysis is not None
+        return analysis.temp_size_in_bytes
 
     few, many = scratch_bytes(4096), scratch_bytes(50_000)
     copies = 50_000 * (4 + 2) * 8  # the candidates in blocks, and their scores

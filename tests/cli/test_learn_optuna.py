@@ -82,7 +82,7 @@ def past(database, tmp_path):
     optuna.logging.set_verbosity(verbosity)
 
 
-def test_reads_a_storage_learns_and_saves(past, learned, tmp_path, hill_runs):
+def test_learn_optuna_reads_a_storage_learns_and_saves(past, learned, tmp_path, hill_runs):
     out = tmp_path / "prior"
     before = (tmp_path / "past.db").read_bytes()
     done = invoke("learn", past, "--out", out)
@@ -106,7 +106,7 @@ def test_reads_a_storage_learns_and_saves(past, learned, tmp_path, hill_runs):
     assert "ledger" not in words
 
 
-def test_choosing_studies_space_and_direction(past, learned, tmp_path):
+def test_learn_optuna_chooses_studies_space_and_direction(past, learned, tmp_path):
     (tmp_path / "space.toml").write_text(
         '[x]\nkind = "real"\nlow = -1\nhigh = 1\n[z]\nkind = "real"\nlow = 0\nhigh = 10\n'
     )
@@ -122,7 +122,7 @@ def test_choosing_studies_space_and_direction(past, learned, tmp_path):
     assert "[x]" not in words and "hill-0" not in words
 
 
-def test_json_carries_every_study(past, learned, tmp_path):
+def test_learn_optuna_json_lists_every_study(past, learned, tmp_path):
     done = invoke("learn", past, "--out", tmp_path / "prior", "--json")
     assert done.exit_code == 0, done.stderr
     runs = json.loads(done.stdout)["runs"]
@@ -143,7 +143,7 @@ def test_json_carries_every_study(past, learned, tmp_path):
     ("arguments", "sentence"),
     [
         (("optuna:sqlite:///none.db",), "There is no database file none.db; check the path"),
-        (("optuna:none.db",), "'none.db' is no address of an Optuna storage; give a database"),
+        (("optuna:none.db",), "'none.db' is not the address of an Optuna storage; give a database"),
         (("optuna:journal:none.log",), "There is no journal file none.log; check the path."),
         (("optuna:postgresql+psycopg://me@127.0.0.1:1/x",), "postgresql+psycopg://me@127.0.0.1:1"),
         (("PAST", "--match", "tree*"), "No study in sqlite:///past.db matches 'tree*'; the names"),
@@ -162,7 +162,7 @@ def test_json_carries_every_study(past, learned, tmp_path):
         (("runs.csv", "--match", "x"), "--match is about Optuna studies, and the source is CSV f"),
     ],
 )
-def test_bad_input_is_one_sentence_and_nothing_is_written(
+def test_learn_optuna_answers_bad_input_in_one_sentence(
     past, learned, tmp_path, monkeypatch, arguments, sentence
 ):
     monkeypatch.chdir(tmp_path)
@@ -175,7 +175,7 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(
 
 
 @pytest.mark.parametrize("command", [("learn", "--out", "p"), ("status", "--name", "ovens")])
-def test_without_optuna(tmp_path, command):
+def test_learn_optuna_names_a_missing_optuna(tmp_path, command):
     name, *options = command
     done = subprocess.run(
         [
@@ -196,7 +196,7 @@ def test_without_optuna(tmp_path, command):
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_a_thousand_studies_fit_on_a_screen():
+def test_learn_optuna_groups_a_thousand_studies():
     few = "fewer than 2 complete trials with finite values"
     studies = [StudyUse(f"study-{i}", True, 10, {"failed": 2}, "") for i in range(950)]
     studies += [StudyUse(f"short-{i}", False, 1, {"pruned": 3}, few) for i in range(50)]

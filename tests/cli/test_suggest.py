@@ -26,7 +26,7 @@ def no_cache(monkeypatch):
 def prior(tmp_path_factory, hill_space, hill_runs):
     tasks = mp.Tasks.from_runs(hill_runs, space=hill_space)
     learned = mp.learn(tasks, method=mp.methods.FixedGP())
-    return learned.save(tmp_path_factory.mktemp("vanilla") / "prior")
+    return learned.save(tmp_path_factory.mktemp("fixed") / "prior")
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_suggest_tell_and_status_in_turns(prior, run):
     assert "Best so far: -2.5 at x = " in words and "row 4 waits for a value" in words
 
 
-def test_the_same_file_and_seed_give_the_same_points(prior, tmp_path):
+def test_suggest_gives_the_same_points_for_the_same_file_and_seed(prior, tmp_path):
     text = "x,z,value\n0.1,5,1.5\n-0.5,2,\n"
     found = []
     for name, seed in (("a", 0), ("b", 0), ("c", 1)):
@@ -74,7 +74,7 @@ def test_the_same_file_and_seed_give_the_same_points(prior, tmp_path):
     assert found[0] == found[1]
 
 
-def test_values_may_be_typed_into_the_file(prior, run):
+def test_status_reads_values_typed_into_the_file(prior, run):
     run.write_bytes("x;z;value\r\n0,25;5;1,5\r\n".encode("utf-8-sig"))
     assert invoke("suggest", "--prior", prior, "--run", run).exit_code == 0
     assert invoke("tell", "--prior", prior, "--run", run, "1,75").exit_code == 0
@@ -84,7 +84,7 @@ def test_values_may_be_typed_into_the_file(prior, run):
     assert status["best"]["value"] == 1.75
 
 
-def test_trust_of_a_guarded_prior_is_told(tmp_path, run, hill_space, hill_runs):
+def test_status_shows_the_trust_of_a_guarded_prior(tmp_path, run, hill_space, hill_runs):
     tasks = mp.Tasks.from_runs(hill_runs, space=hill_space)
     method = mp.methods.Guarded(mp.methods.FixedGP())
     folder = mp.learn(tasks, method=method).save(tmp_path / "guarded")
@@ -102,7 +102,7 @@ BAD = "x,z,value\n0.1,5,good\n"
         (["suggest"], BAD, "row 2, column 'value': received 'good'"),
         (["suggest"], "x,oven,z,value\n", "the column 'oven'"),
         (["suggest"], "a,b,value\n", "no column 'x', which is a dimension of the prior's space"),
-        (["suggest", "--space", "s.toml"], "", "--space and --direction begin a lifelong sequence"),
+        (["suggest", "--space", "s.toml"], "", "--space and --direction are for a new lifelong"),
         (["suggest", "--lifelong", "m"], "", "Give either --prior"),
         (["tell", "1"], "x,z,value\n0.1,5,2\n", "no row that waits for a value"),
         (["tell", "1", "--row", "2"], "x,z,value\n0.1,5,2\n", "row 2 has the value 2 already"),
@@ -119,7 +119,7 @@ BAD = "x,z,value\n0.1,5,good\n"
         (["status", "--restore", "1"], "x,z,value\n", "--restore makes a version"),
     ],
 )
-def test_bad_input_is_one_sentence_and_the_file_stays(prior, run, arguments, text, words):
+def test_suggest_and_tell_answer_bad_input_in_one_sentence(prior, run, arguments, text, words):
     run.write_text(text)
     command, *others = arguments
     done = invoke(command, "--prior", prior, "--run", run, *others)
@@ -129,7 +129,7 @@ def test_bad_input_is_one_sentence_and_the_file_stays(prior, run, arguments, tex
     assert run.read_text() == text
 
 
-def test_files_that_cannot_be_written_are_told(prior, tmp_path):
+def test_suggest_and_tell_name_files_that_cannot_be_written(prior, tmp_path):
     done = invoke("suggest", "--prior", prior, "--run", tmp_path / "no" / "run.csv")
     assert done.exit_code == 2 and "cannot be written (no such file" in done.stderr
     missing = invoke("status", "--prior", prior, "--run", tmp_path / "run.csv")
@@ -150,7 +150,7 @@ except ValueError as error:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit on the size of files")
-def test_a_disk_that_takes_no_more_leaves_the_file_as_it_was(run):
+def test_tell_on_a_full_disk_leaves_the_file_unchanged(run):
     text = "x,value\n0.125,\n0.25,\n0.5,\n"
     run.write_text(text)
     command = [sys.executable, "-c", FULL_DISK, str(run)]
@@ -169,7 +169,7 @@ for i in range(20):
 """
 
 
-def test_processes_that_tell_at_once_lose_nothing(run):
+def test_tell_from_several_processes_loses_nothing(run):
     run.write_text("x,value\n" + "".join(f"{i / 64},\n" for i in range(60)))
     workers = [
         subprocess.Popen([sys.executable, "-c", TELLING, str(run), str(100 * k)]) for k in range(3)
@@ -179,7 +179,7 @@ def test_processes_that_tell_at_once_lose_nothing(run):
     assert sorted(values) == sorted(100.0 * k + i for k in range(3) for i in range(20))
 
 
-def test_a_run_with_failed_and_pending_rows_can_be_learned_from(tmp_path):
+def test_learn_command_reads_a_run_with_failed_and_pending_rows(tmp_path):
     from metaprior.data.csv import read_runs
 
     (tmp_path / "a.csv").write_text("x,value\n0.1,1\n0.2,failed\n0.3,\n0.4,2\n")

@@ -67,6 +67,7 @@ CASES = {
     "RankWeightedGP": Case(contracts="no", slow=True),
     "FixedGP": Case(seeded=False),
     "SelfStandardisedGP": Case(seeded=False, units_from_past=False),
+    "AveragedGP": Case(seeded=False, units_from_past=True, slow=True),
     "FittedGP": Case(seeded=False, units_from_past=False, slow=True),
     "Ensemble": Case({"base": FPacohMap(**QUICK), "members": 2}, slow=True),
     "Guarded": Case({"base": FPacohMap(**QUICK)}, slow=True),

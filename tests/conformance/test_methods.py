@@ -33,20 +33,20 @@ def test_every_known_method_is_tried():
     assert set(known_methods()) <= set(CASES)
 
 
-def test_the_same_seed_learns_the_same_bit_for_bit(trained, tasks):
+def test_method_learns_the_same_from_the_same_seed_bit_for_bit(trained, tasks):
     again = trained.method.meta_train(tasks, key=jr.key(0))
     for mine, theirs in zip(leaves(again), leaves(trained.surrogate), strict=True):
         np.testing.assert_array_equal(mine, theirs)
 
 
-def test_the_seed_matters_exactly_where_chance_is_involved(trained, tasks):
+def test_method_seed_matters_exactly_where_chance_is_involved(trained, tasks):
     other = trained.method.meta_train(tasks, key=jr.key(1))
     pairs = zip(leaves(other), leaves(trained.surrogate), strict=True)
     same = all(np.array_equal(mine, theirs) for mine, theirs in pairs)
     assert same == (not trained.case.seeded)
 
 
-def test_padded_rows_of_the_tasks_never_matter(trained, tasks):
+def test_method_padded_rows_of_the_tasks_never_matter(trained, tasks):
     junk = 1e3 * np.random.default_rng(0).normal(size=tasks.x.shape)
     x = np.where(tasks.mask[..., None], tasks.x, junk)
     y = np.where(tasks.mask, tasks.y, junk[..., 0])
@@ -55,7 +55,7 @@ def test_padded_rows_of_the_tasks_never_matter(trained, tasks):
         assert_same(predict(dirty, run), predict(trained.surrogate, run), 1e-9)
 
 
-def test_another_unit_of_the_values_changes_nothing_else(trained, tasks):
+def test_method_another_unit_of_the_values_changes_nothing_else(trained, tasks):
     scale, shift = 250.0, -3000.0
     scaled = trained.method.meta_train(with_values(tasks, scale * tasks.y + shift), key=jr.key(0))
     for num in (0, 7):
@@ -72,7 +72,7 @@ def test_another_unit_of_the_values_changes_nothing_else(trained, tasks):
         assert_same(in_old_units, expected, trained.case.affine_tolerance)
 
 
-def test_tasks_of_one_point_each_can_be_learned_from(trained, tasks):
+def test_method_tasks_of_one_point_each_can_be_learned_from(trained, tasks):
     first = np.zeros_like(tasks.mask)
     first[:, 0] = True
     surrogate = trained.method.meta_train(with_values(tasks, tasks.y, first), key=jr.key(0))
@@ -82,7 +82,7 @@ def test_tasks_of_one_point_each_can_be_learned_from(trained, tasks):
         assert np.isfinite(found.variance).all() and (found.variance > 0).all()
 
 
-def test_constant_values_can_be_learned_from(trained, tasks):
+def test_method_constant_values_can_be_learned_from(trained, tasks):
     """And lead to the prediction that this is the value, once it has been seen."""
     surrogate = trained.method.meta_train(
         with_values(tasks, np.full_like(tasks.y, 7.0)), key=jr.key(0)
@@ -95,14 +95,14 @@ def test_constant_values_can_be_learned_from(trained, tasks):
     np.testing.assert_allclose(found.mean, 7.0, atol=0.5)
 
 
-def test_a_blank_surrogate_has_the_structure_of_a_trained_one(trained, tasks):
+def test_method_blank_surrogate_has_the_structure_of_a_trained_one(trained, tasks):
     blank = trained.method.blank_surrogate(tasks.space.num_columns)
     assert jax.tree.structure(blank) == jax.tree.structure(trained.surrogate)
     kinds = [[(leaf.dtype, leaf.ndim) for leaf in leaves(s)] for s in (blank, trained.surrogate)]
     assert kinds[0] == kinds[1]
 
 
-def test_a_saved_prior_is_the_same_prior(trained, tmp_path):
+def test_method_saved_prior_is_the_same_prior(trained, tmp_path):
     prior = trained.prior
     loaded = mp.load(prior.save(tmp_path / "prior"), space=prior.space)
     assert (loaded.method, loaded.direction) == (prior.method, prior.direction)
@@ -114,7 +114,7 @@ def test_a_saved_prior_is_the_same_prior(trained, tmp_path):
     assert len(TRACES) == compiled  # compiled code does not tell the two apart
 
 
-def test_trainings_in_a_batch_are_those_one_by_one(trained, tasks):
+def test_method_trainings_in_a_batch_are_those_one_by_one(trained, tasks):
     if not isinstance(trained.method, AbstractGradientMethod):
         pytest.skip("not trained by gradients")
     first = replace(trained.method, num_steps=40)
@@ -133,7 +133,7 @@ def test_trainings_in_a_batch_are_those_one_by_one(trained, tasks):
             assert_same(predict(mine, run), predict(alone, run), 1e-6)
 
 
-def test_surrogates_and_runs_can_be_batched(trained):
+def test_method_surrogates_and_runs_can_be_batched(trained):
     """Traced only: what the compiler makes of a batch is its own affair."""
     run = unseen_run(3)
     pair = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), (run, arrays_of(trained.surrogate)))

@@ -30,12 +30,12 @@ def check_policy(policy):
     assert len(np.unique(queries, axis=0)) > 1
 
 
-def test_random_search_suggests_valid_points():
+def test_random_search_policy_suggests_valid_points():
     check_policy(RandomSearch(space=SPACE))
 
 
 @pytest.mark.slow
-def test_a_surrogate_suggests_valid_points(trained):
+def test_surrogate_policy_suggests_valid_points(trained):
     check_policy(
         SurrogatePolicy(
             surrogate=trained.surrogate,

@@ -51,7 +51,7 @@ def bound_gradients(posterior, x):
 
 
 @pytest.mark.parametrize("kind", RUNS)
-def test_any_run_gives_finite_moments_and_slopes(trained, kind):
+def test_posterior_any_run_gives_finite_moments_and_slopes(trained, kind):
     posterior = condition(trained.surrogate, RUNS[kind])
     for x in (jnp.asarray(QUERIES), RUNS[kind].x):
         found = moments(posterior, x)
@@ -62,7 +62,7 @@ def test_any_run_gives_finite_moments_and_slopes(trained, kind):
         assert np.isfinite(bound_gradients(posterior, x)).all()
 
 
-def test_results_have_the_promised_shapes_in_double_precision(trained):
+def test_posterior_results_have_the_promised_shapes_in_double_precision(trained):
     x, y, key = jnp.asarray(QUERIES), jnp.asarray(0.0), jr.key(0)
 
     def everything(run):
@@ -77,7 +77,7 @@ def test_results_have_the_promised_shapes_in_double_precision(trained):
     assert {s.dtype for s in (*scalars, samples)} == {jnp.dtype("float64")}
 
 
-def test_the_order_of_the_observations_does_not_matter(trained):
+def test_posterior_order_of_the_observations_does_not_matter(trained):
     run = unseen_run(9)
     order = np.concatenate([np.random.default_rng(0).permutation(9), np.arange(9, CAPACITY)])
     permuted = Run(run.x[order], run.y[order], run.length)
@@ -85,7 +85,7 @@ def test_the_order_of_the_observations_does_not_matter(trained):
     assert_same(predict(trained.surrogate, permuted), expected, 1e-6)
 
 
-def test_padded_rows_never_matter(trained):
+def test_posterior_padded_rows_never_matter(trained):
     junk = 1e3 * np.random.default_rng(0).normal(size=(CAPACITY, SPACE.num_columns))
     for num in (0, 1, 9):
         run = unseen_run(num)
@@ -97,7 +97,7 @@ def test_padded_rows_never_matter(trained):
             np.testing.assert_allclose(mine, theirs, rtol=1e-12)
 
 
-def test_a_growing_run_compiles_once(trained):
+def test_posterior_growing_run_compiles_once(trained):
     predict(trained.surrogate, unseen_run(0))
     compiled = len(TRACES)
     for num in range(CAPACITY + 1):
@@ -106,7 +106,7 @@ def test_a_growing_run_compiles_once(trained):
 
 
 @pytest.mark.parametrize("num", [1, 9])
-def test_data_draw_the_mean_to_them_and_make_it_surer(trained, num):
+def test_posterior_mean_moves_to_the_data_and_its_variance_shrinks(trained, num):
     """Compared with the prior at the observed points of a few tasks."""
     missed, shrinking = [], []
     for seed in range(100, 108):
@@ -138,7 +138,7 @@ def densities(posterior, x, y):
 
 
 @pytest.mark.parametrize("num", [0, 5])
-def test_densities_are_densities_with_these_moments(trained, num):
+def test_posterior_density_has_its_moments(trained, num):
     """Of an observation: noise is part of it."""
     posterior = condition(trained.surrogate, unseen_run(num))
     expected = predict(trained.surrogate, unseen_run(num))
@@ -191,7 +191,7 @@ def draw(posterior, key) -> Drawn:
 
 
 @pytest.mark.parametrize("num", [0, 5])
-def test_samples_and_paths_have_the_moments_of_the_function(trained, num):
+def test_posterior_samples_and_paths_have_the_moments_of_the_function(trained, num):
     """Within five standard errors."""
     run = unseen_run(num)
     drawn = draw(condition(trained.surrogate, run), jr.key(0))
@@ -208,7 +208,7 @@ def test_samples_and_paths_have_the_moments_of_the_function(trained, num):
         assert np.std(values[:, 0] - values[:, 1]) < 0.05 * np.sqrt(variance[0])
 
 
-def test_a_path_is_one_smooth_function(trained):
+def test_posterior_path_is_one_smooth_function(trained):
     posterior = condition(trained.surrogate, unseen_run(5))
     drawn = draw(posterior, jr.key(0))
     assert np.isfinite(drawn.line).all() and np.isfinite(drawn.slopes).all()
@@ -217,7 +217,7 @@ def test_a_path_is_one_smooth_function(trained):
     np.testing.assert_allclose((right - left) / (2 * STEP), slope, atol=1e-3 * np.abs(slope).max())
 
 
-def test_the_key_decides_what_is_drawn(trained):
+def test_posterior_key_decides_what_is_drawn(trained):
     posterior = condition(trained.surrogate, unseen_run(5))
     first, again, other = (draw(posterior, jr.key(seed)) for seed in (0, 0, 1))
     for mine, same, different in zip(first, again, other, strict=True):
@@ -231,7 +231,7 @@ def joint(posterior, x, key):
 
 
 @pytest.mark.parametrize("num", [0, 5])
-def test_covariance_is_that_of_the_function(trained, num):
+def test_posterior_covariance_is_that_of_the_function(trained, num):
     """Its diagonal is the variance, and draws agree with it within five standard errors."""
     run = unseen_run(num)
     covariance, samples = map(

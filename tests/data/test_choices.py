@@ -26,13 +26,13 @@ def run_of_rows(rows, length):
 
 @settings(deadline=None, max_examples=50)
 @given(rows=st.lists(st.integers(0, 4), min_size=4, max_size=4), length=st.integers(0, 4))
-def test_a_row_is_unasked_until_its_point_is_a_query(rows, length):
+def test_choices_are_unasked_until_queried(rows, length):
     unasked = left(CHOICES, run_of_rows(rows, length))
     asked = {tuple(POINTS[row]) for row in rows[:length]}
     assert unasked.tolist() == [i < 3 and tuple(POINTS[i]) not in asked for i in range(5)]
 
 
-def test_nearest_of_those_allowed():
+def test_choices_nearest_is_among_those_allowed():
     near_the_last = jnp.array([0.1, 0.35])
     assert CHOICES.nearest(near_the_last, CHOICES.valid) == 2
     assert CHOICES.nearest(near_the_last, jnp.array([True, True, False, False, False])) == 1
@@ -40,7 +40,7 @@ def test_nearest_of_those_allowed():
         assert CHOICES.nearest(jnp.asarray(POINTS[i]), CHOICES.valid) == i
 
 
-def test_draws_are_uniform_over_ordered_pairs_of_different_valid_points():
+def test_choices_draws_are_uniform_over_ordered_pairs_of_valid_points():
     keys = jr.split(jr.key(0), 6000)
     drawn = np.asarray(jax.jit(jax.vmap(lambda key: CHOICES.draw(2, key=key)))(keys))
     rows = [[int(np.flatnonzero((POINTS == x).all(axis=1))[0]) for x in pair] for pair in drawn]

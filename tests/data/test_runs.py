@@ -20,7 +20,7 @@ def observations(length: int, d: int = 2) -> tuple[np.ndarray, np.ndarray]:
     ("length", "spare", "capacity"),
     [(0, 0, 16), (1, 0, 16), (16, 0, 16), (16, 1, 32), (17, 0, 32), (0, 33, 64), (100, 28, 128)],
 )
-def test_capacities_worked_by_hand(length, spare, capacity):
+def test_run_of_capacities_by_hand(length, spare, capacity):
     x, y = observations(length)
     run = run_of(x, y, spare)
     assert run.x.shape == (capacity, 2) and run.y.shape == (capacity,)
@@ -31,7 +31,7 @@ def test_capacities_worked_by_hand(length, spare, capacity):
     assert not np.asarray(run.x[length:]).any() and not np.asarray(run.y[length:]).any()
 
 
-def test_a_run_is_kept_in_double_precision():
+def test_run_is_in_double_precision():
     x, y = observations(3)
     run = run_of(x, y)
     assert run.x.dtype == run.y.dtype == jnp.float64
@@ -43,7 +43,7 @@ def test_a_run_is_kept_in_double_precision():
         st.tuples(st.floats(0, 1), st.floats(0, 1), st.floats(-1e9, 1e9)), min_size=1, max_size=16
     )
 )
-def test_appending_one_by_one_is_the_same_as_all_at_once(values):
+def test_run_append_one_by_one_equals_run_of(values):
     table = np.array(values)
     run = empty_run(16, 2)
     for row in table:
@@ -57,14 +57,14 @@ def test_appending_one_by_one_is_the_same_as_all_at_once(values):
 append = eqx.filter_jit(Run.append)
 
 
-def test_appending_leaves_the_old_run_alone():
+def test_run_append_leaves_the_old_run_unchanged():
     before = empty_run(4, 1)
     after = before.append(jnp.asarray([0.5]), jnp.asarray(2.0))
     assert int(before.length) == 0 and not np.asarray(before.y).any()
     assert int(after.length) == 1 and float(after.y[0]) == 2.0 and float(after.x[0, 0]) == 0.5
 
 
-def test_growing_within_the_capacity_compiles_once():
+def test_run_append_within_the_capacity_compiles_once():
     step = eqx.filter_jit(eqx.debug.assert_max_traces(Run.append, max_traces=1))
     run = run_of(*observations(3))
     for _ in range(5):

@@ -48,7 +48,7 @@ unit_points = st.lists(
 # Encoding, worked by hand.
 
 
-def test_encoding_worked_by_hand():
+def test_space_encoding_worked_by_hand():
     expected = [
         2 / 3,  # two of three decades
         2.5 / 12,  # the middle of the third of twelve bins
@@ -65,7 +65,7 @@ def test_encoding_worked_by_hand():
     assert MIXED.names == ("lr", "depth", "act", "width", "shift", "bias", "rate")
 
 
-def test_masks_worked_by_hand():
+def test_space_masks_worked_by_hand():
     kinds = "r i c c c c i i c c r".split()
     assert MIXED.is_real.tolist() == [kind == "r" for kind in kinds]
     assert MIXED.is_integer.tolist() == [kind == "i" for kind in kinds]
@@ -73,7 +73,7 @@ def test_masks_worked_by_hand():
 
 
 @pytest.mark.parametrize("log", [False, True])
-def test_the_ends_of_a_real_are_its_bounds_exactly(log):
+def test_space_ends_of_a_real_are_its_bounds_exactly(log):
     space = Space(x=Real(0.1, 0.7, log=log))
     assert space.encode([0.1, 0.7]).ravel().tolist() == [0.0, 1.0]
     assert space.decode([[0.0], [1.0], [-3.0], [2.0]]) == [
@@ -92,7 +92,7 @@ def test_the_ends_of_a_real_are_its_bounds_exactly(log):
     bounds=st.lists(st.floats(-1e300, 1e300), min_size=2, max_size=2, unique=True).map(sorted),
     fraction=st.floats(0, 1),
 )
-def test_reals_come_back(bounds, fraction):
+def test_space_round_trips_reals(bounds, fraction):
     low, high = bounds
     value = min(max(low * (1 - fraction) + high * fraction, low), high)
     space = Space(x=Real(low, high))
@@ -105,7 +105,7 @@ def test_reals_come_back(bounds, fraction):
 
 @settings(deadline=None, max_examples=200)
 @given(exponents=st.lists(st.floats(-300, 300), min_size=3, max_size=3).map(sorted))
-def test_log_reals_come_back(exponents):
+def test_space_round_trips_log_reals(exponents):
     low, value, high = (10.0**exponent for exponent in exponents)
     low = low / 2
     space = Space(x=Real(low, high, log=True))
@@ -125,7 +125,7 @@ def test_log_reals_come_back(exponents):
     ],
     ids=str,
 )
-def test_reals_with_extreme_bounds_come_back(dimension, values):
+def test_space_round_trips_reals_with_extreme_bounds(dimension, values):
     space = Space(x=dimension)
     unit = space.encode(values)
     assert ((unit >= 0) & (unit <= 1)).all() and unit[0] == 0 and unit[-1] == 1
@@ -140,7 +140,7 @@ def test_reals_with_extreme_bounds_come_back(dimension, values):
     place=st.integers(0, 2**41),
     log=st.booleans(),
 )
-def test_integers_come_back_exactly(low, size, place, log):
+def test_space_round_trips_integers_exactly(low, size, place, log):
     low = abs(low) % 1000 + 1 if log else low
     high = min(low + size, 2**40)
     value = low + place % (high - low + 1)
@@ -163,7 +163,7 @@ def test_integers_come_back_exactly(low, size, place, log):
         unique=True,
     )
 )
-def test_choices_come_back_as_the_same_objects(choices):
+def test_space_round_trips_choices_as_the_same_objects(choices):
     space = Space(x=Categorical(choices))
     back = [point["x"] for point in space.decode(space.encode([{"x": c} for c in choices]))]
     assert back == choices
@@ -172,7 +172,7 @@ def test_choices_come_back_as_the_same_objects(choices):
 
 @settings(deadline=None, max_examples=200)
 @given(unit=unit_points)
-def test_snap_is_encode_of_decode_and_idempotent(unit):
+def test_space_snap_is_encode_of_decode_and_idempotent(unit):
     snapped = np.asarray(SNAP(jnp.asarray(unit[0])))
     np.testing.assert_allclose(snapped, MIXED.encode(MIXED.decode(unit))[0], rtol=0, atol=1e-12)
     np.testing.assert_allclose(SNAP(jnp.asarray(snapped)), snapped, rtol=0, atol=1e-15)
@@ -186,7 +186,7 @@ def test_snap_clips_and_is_the_identity_on_real_spaces():
     assert snapped.tolist() == [0.0, 0.3, 1.0]
 
 
-def test_snap_breaks_ties_as_decode_does():
+def test_space_snap_breaks_ties_as_decode_does():
     # In the logarithm, 1.5 is exactly half way between the ends 0.5 and 4.5 of these bins.
     space = Space(n=Integer(1, 4, log=True), m=Integer(1, 4), c=Categorical(["x", "y", "z"]))
     unit = np.array([0.5, 0.5, 0.2, 0.7, 0.7])
@@ -196,7 +196,7 @@ def test_snap_breaks_ties_as_decode_does():
 
 
 @pytest.mark.parametrize("size", [3, 7, 10, 49, 1000])
-def test_edges_between_bins_belong_to_the_upper_bin(size):
+def test_space_edges_between_bins_belong_to_the_upper_bin(size):
     space = Space(n=Integer(0, size - 1))
     edges = np.arange(size)[:, None] / size  # k / size * size is not always k in floating point
     assert [point["n"] for point in space.decode(edges)] == list(range(size))
@@ -204,14 +204,14 @@ def test_edges_between_bins_belong_to_the_upper_bin(size):
     np.testing.assert_allclose(snapped, edges + 0.5 / size, rtol=0, atol=1e-12)
 
 
-def test_a_uniform_cube_gives_uniform_integers():
+def test_space_uniform_cube_gives_uniform_integers():
     space = Space(n=Integer(-2, 4))
     centres = (np.arange(7 * 1000)[:, None] + 0.5) / (7 * 1000)
     counts = Counter(point["n"] for point in space.decode(centres))
     assert counts == dict.fromkeys(range(-2, 5), 1000)
 
 
-def test_log_integers_are_uniform_in_the_logarithm():
+def test_space_log_integers_are_uniform_in_the_logarithm():
     space = Space(n=Integer(1, 100, log=True))
     centres = (np.arange(20_000)[:, None] + 0.5) / 20_000
     counts = Counter(point["n"] for point in space.decode(centres))
@@ -223,7 +223,7 @@ def test_log_integers_are_uniform_in_the_logarithm():
 # Neighbours.
 
 
-def test_neighbours_worked_by_hand():
+def test_space_neighbours_worked_by_hand():
     space = Space(x=Real(0, 1), n=Integer(1, 4), c=Categorical("u v w".split()), k=Integer(1, 9))
     (point,) = space.encode([{"x": 0.3, "n": 1, "c": "v", "k": 5}])
     around = space.decode(jax.jit(space.neighbours)(jnp.asarray(point)))
@@ -240,7 +240,7 @@ def test_neighbours_worked_by_hand():
 
 @settings(deadline=None, max_examples=100)
 @given(unit=unit_points)
-def test_neighbours_are_valid_and_differ_in_one_discrete_dimension(unit):
+def test_space_neighbours_are_valid_and_differ_in_one_discrete_dimension(unit):
     centre = SNAP(jnp.asarray(unit[0]))
     around = NEIGHBOURS(centre)
     assert around.shape == (2 * 3 + 3 + 1, NUM_COLUMNS)
@@ -293,7 +293,7 @@ AS_ENCODED = [[0.25, 0.3], [0.5, 0.9]]
     ],
     ids=lambda points: type(points).__name__,
 )
-def test_every_form_of_points_means_the_same(points):
+def test_space_every_form_of_points_means_the_same(points):
     np.testing.assert_allclose(AB.encode(points), AS_ENCODED, rtol=0, atol=1e-15)
 
 
@@ -302,7 +302,7 @@ def test_every_form_of_points_means_the_same(points):
     [[0, 2.5], (0, 2.5), [[0], [2.5]], np.array([0, 2.5]), pd.Series([0, 2.5]), [{"x": 0}] * 2],
     ids=lambda points: type(points).__name__,
 )
-def test_one_dimension_takes_plain_numbers(points):
+def test_space_of_one_dimension_encodes_numbers(points):
     space = Space(x=Real(0, 5))
     second = 0.0 if isinstance(points, list) and isinstance(points[0], dict) else 0.5
     assert space.encode(points).tolist() == [[0.0], [second]]
@@ -313,13 +313,13 @@ def test_one_dimension_takes_plain_numbers(points):
     [[], (), np.zeros(0), np.zeros((0, 2)), np.array([]), pd.DataFrame({"a": [], "b": []})],
     ids=lambda points: type(points).__name__,
 )
-def test_no_points_are_fine(points):
+def test_space_encode_accepts_no_points(points):
     assert AB.encode(points).shape == (0, 2)
     assert MIXED.encode(points).shape == (0, NUM_COLUMNS)
     assert MIXED.decode(np.zeros((0, NUM_COLUMNS))) == []
 
 
-def test_categories_in_frames_and_object_arrays():
+def test_space_categories_in_frames_and_object_arrays():
     space = Space(a=Categorical(["x", "y"]), b=Categorical([1, 2]), c=Categorical([True, False]))
     expected = [[0, 1, 1, 0, 0, 1]]
     assert space.encode(pd.DataFrame({"a": ["y"], "b": [1], "c": [False]})).tolist() == expected
@@ -341,7 +341,7 @@ def test_categories_in_frames_and_object_arrays():
         (Integer(1, 5), 5 + 1e-12, 5),
     ],
 )
-def test_rounding_at_the_bounds_is_tolerated(dimension, value, bound):
+def test_space_rounding_at_the_bounds_is_tolerated(dimension, value, bound):
     space = Space(x=dimension)
     (point,) = space.decode(space.encode([value]))
     assert point == {"x": bound}
@@ -382,7 +382,7 @@ def test_equal_spaces_share_a_compiled_function():
     assert len(traced) == 1
 
 
-def test_repr_can_be_read_back():
+def test_space_repr_can_be_read_back():
     scope = {"Space": Space, "Real": Real, "Integer": Integer, "Categorical": Categorical}
     assert eval(repr(MIXED), scope) == MIXED
     assert repr(AB) == "Space(a=Real(0.0, 1.0), b=Integer(1, 5))"
@@ -398,7 +398,7 @@ def test_repr_can_be_read_back():
     ],
     ids=str,
 )
-def test_json_round_trip_is_exact(space):
+def test_space_json_round_trip_is_exact(space):
     back = Space.from_json(json.loads(json.dumps(space.to_json(), allow_nan=False)))
     assert back == space
     assert back.names == space.names
@@ -430,7 +430,7 @@ GOOD = {"name": "x", "type": "real", "low": 0.0, "high": 1.0, "log": False}
         ({"dimensions": [{"name": "c", "type": "categorical", "choices": [[], 1]}]}, "Entry 0"),
     ],
 )
-def test_malformed_json_is_refused(data, message):
+def test_space_malformed_json_is_refused(data, message):
     with pytest.raises(ValueError, match=message):
         Space.from_json(data)
 
@@ -505,7 +505,7 @@ def test_impossible_spaces_are_refused(build, error, message):
     ],
 )
 @pytest.mark.parametrize("where", ["", "task 3"])
-def test_bad_values_name_their_row_and_dimension(change, message, where):
+def test_space_bad_values_name_their_row_and_dimension(change, message, where):
     points = [POINT, {**POINT, **change}, POINT]
     prefix = f"^{where}, " if where else "^"
     with pytest.raises(ValueError, match=prefix + message) as caught:
@@ -538,7 +538,7 @@ def test_bad_values_name_their_row_and_dimension(change, message, where):
         (pd.DataFrame({"a": [0.5, None], "b": [1, 2]}), "row 1, dimension 'a': received nan"),
     ],
 )
-def test_bad_forms_of_points_are_refused(points, message):
+def test_space_bad_forms_of_points_are_refused(points, message):
     with pytest.raises(ValueError, match=message):
         AB.encode(points)
 
@@ -551,6 +551,6 @@ def test_bad_forms_of_points_are_refused(points, message):
         (np.array([[0.5, 0.5], [np.nan, 0.5]]), "point 1 is"),
     ],
 )
-def test_bad_encoded_points_are_refused(unit, message):
+def test_space_bad_encoded_points_are_refused(unit, message):
     with pytest.raises(ValueError, match=message):
         AB.decode(unit)

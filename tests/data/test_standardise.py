@@ -26,7 +26,7 @@ def test_standardised_values_match_sklearn():
 
 
 @pytest.mark.parametrize("shape", [(2,), (5, 2), (3, 4, 2), (0, 2)])
-def test_points_of_any_number_of_axes_are_scaled_alike(shape):
+def test_standardiser_points_of_any_number_of_axes_are_scaled_alike(shape):
     standardiser = fit_standardiser(*tasks(), MASK)
     points = np.random.default_rng(1).uniform(size=shape)
     got = standardiser.x(jnp.asarray(points))
@@ -37,7 +37,7 @@ def test_points_of_any_number_of_axes_are_scaled_alike(shape):
 
 @settings(deadline=None, max_examples=50)
 @given(seed=st.integers(0, 2**31 - 1), size=st.floats(-1e12, 1e12))
-def test_padded_rows_never_matter(seed, size):
+def test_standardiser_padded_rows_never_matter(seed, size):
     x, y = tasks(seed)
     dirty_x, dirty_y = np.where(MASK[..., None], x, size), np.where(MASK, y, size)
     assert_same(fit_standardiser(dirty_x, dirty_y, MASK), fit_standardiser(x, y, MASK))
@@ -50,7 +50,7 @@ def assert_same(got, expected):
 
 @settings(deadline=None, max_examples=100)
 @given(constant=st.floats(-1e12, 1e12))
-def test_constants_are_shifted_but_not_scaled(constant):
+def test_standardiser_constants_are_shifted_but_not_scaled(constant):
     """Even where the mean of equal numbers differs from them in the last digit."""
     x, y = tasks()
     x[..., 1] = constant
@@ -64,13 +64,13 @@ def test_constants_are_shifted_but_not_scaled(constant):
 
 
 @pytest.mark.parametrize("size", [1e-12, 1e-3, 1e12])
-def test_small_numbers_are_not_taken_for_constants(size):
+def test_standardiser_small_numbers_are_not_taken_for_constants(size):
     x, y = tasks()
     standardiser = fit_standardiser(x, size * y, MASK)
     np.testing.assert_allclose(standardiser.y_std, size * y[MASK].std(), rtol=1e-10)
 
 
-def test_an_outlier_does_not_break_the_scale():
+def test_standardiser_outlier_does_not_break_the_scale():
     x, y = tasks()
     y[0, 0] = 1e30
     scaled = np.asarray(fit_standardiser(x, y, MASK).y(jnp.asarray(y)))[MASK]
@@ -78,7 +78,7 @@ def test_an_outlier_does_not_break_the_scale():
     np.testing.assert_allclose([scaled.mean(), scaled.std()], [0.0, 1.0], atol=1e-10)
 
 
-def test_a_single_observation_is_its_own_mean():
+def test_standardiser_single_observation_is_its_own_mean():
     x, y = tasks()
     mask = np.zeros_like(MASK)
     mask[1, 0] = True

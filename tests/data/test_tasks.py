@@ -26,11 +26,11 @@ def lines(*lengths: int) -> list[tuple[np.ndarray, np.ndarray]]:
     [(0, 4), (1, 4), (4, 4), (5, 8), (10, 12), (20, 20), (33, 36), (63, 64), (100, 104)]
     + [(128, 128), (129, 144), (1000, 1024), (1025, 1152)],
 )
-def test_padded_lengths_worked_by_hand(length, padded):
+def test_padded_length_by_hand(length, padded):
     assert padded_length(length) == padded
 
 
-def test_padding_is_short_and_shapes_are_few():
+def test_padded_length_gives_short_padding_and_few_shapes():
     lengths = range(1, 5000)
     padded = [padded_length(length) for length in lengths]
     assert padded == sorted(padded)
@@ -39,12 +39,12 @@ def test_padding_is_short_and_shapes_are_few():
     assert len(set(padded)) < 80
 
 
-def test_a_negative_length_is_refused():
+def test_padded_length_refuses_a_negative_length():
     with pytest.raises(ValueError, match="-1"):
         padded_length(-1)
 
 
-def test_runs_are_padded_and_masked():
+def test_tasks_runs_are_padded_and_masked():
     tasks = Tasks.from_runs([FIRST, SECOND], space=SPACE)
     assert tasks.x.shape == (2, 4, 4) and tasks.y.shape == tasks.mask.shape == (2, 4)
     np.testing.assert_allclose(tasks.x[0, :2], [[0.5, 0.5, 0, 1], [1, 0.1, 1, 0]], atol=1e-15)
@@ -66,7 +66,7 @@ def test_runs_are_padded_and_masked():
     ),
     direction=st.sampled_from(["maximize", "minimize"]),
 )
-def test_runs_come_back(runs, direction):
+def test_tasks_runs_come_back(runs, direction):
     pairs = [([x for x, _ in run], [y for _, y in run]) for run in runs]
     tasks = Tasks.from_runs(pairs, space=LINE, direction=direction)
     assert tasks.lengths.tolist() == [len(run) for run in runs]
@@ -79,7 +79,7 @@ def test_runs_come_back(runs, direction):
         assert np.argmax(np.where(tasks.mask[index], tasks.y[index], -np.inf)) == best
 
 
-def test_mixed_runs_come_back_exactly():
+def test_tasks_mixed_runs_come_back_exactly():
     tasks = Tasks.from_runs([FIRST, SECOND], space=SPACE, direction="minimize")
     assert tasks.y[0, :2].tolist() == [-2, 1]
     points, values = tasks.run(-1)
@@ -89,7 +89,7 @@ def test_mixed_runs_come_back_exactly():
     assert values.tolist() == [2, -1]
 
 
-def test_frames_and_series_are_runs_too():
+def test_tasks_frames_and_series_are_runs_too():
     frame = pd.DataFrame(FIRST[0])
     tasks = Tasks.from_runs([(frame, pd.Series([2, -1])), SECOND], space=SPACE)
     expected = Tasks.from_runs([FIRST, SECOND], space=SPACE)
@@ -97,11 +97,11 @@ def test_frames_and_series_are_runs_too():
     np.testing.assert_array_equal(tasks.y, expected.y)
 
 
-def test_runs_may_come_from_a_generator():
+def test_tasks_runs_may_come_from_a_generator():
     assert len(Tasks.from_runs((run for run in lines(3, 2)), space=LINE)) == 2
 
 
-def test_subset_keeps_the_shape_and_picks_the_rows():
+def test_tasks_subset_keeps_the_shape_and_picks_the_rows():
     tasks = Tasks.from_runs(lines(9, 2, 5), space=LINE, direction="minimize")
     picked = tasks.subset([2, 1])
     assert picked.lengths.tolist() == [5, 2]
@@ -123,18 +123,18 @@ def test_subset_keeps_the_shape_and_picks_the_rows():
         (1, TypeError, "list of integers"),
     ],
 )
-def test_bad_indices_are_refused(indices, error, message):
+def test_tasks_bad_indices_are_refused(indices, error, message):
     tasks = Tasks.from_runs(lines(1, 2), space=LINE)
     with pytest.raises(error, match=message):
         tasks.subset(indices)
 
 
-def test_there_is_no_run_past_the_last():
+def test_tasks_run_past_the_last_is_refused():
     with pytest.raises(IndexError, match="no task 2"):
         Tasks.from_runs(lines(1, 2), space=LINE).run(2)
 
 
-def test_joining_pads_to_the_longer_capacity():
+def test_tasks_joining_pads_to_the_longer_capacity():
     short = Tasks.from_runs(lines(2, 3), space=LINE)
     long = Tasks.from_runs(lines(30), space=LINE)
     for joined, lengths in ((short + long, [2, 3, 30]), (long.join(short), [30, 2, 3])):
@@ -160,7 +160,7 @@ def test_only_like_tasks_can_be_joined():
 def test_several_tasks_are_required_only_where_asked_for():
     several = Tasks.from_runs(lines(2, 3), space=LINE)
     assert several.require_several() is several
-    with pytest.raises(ValueError, match="nothing to transfer; use FixedGP or give more runs"):
+    with pytest.raises(ValueError, match="nothing to transfer; give more runs, or use FittedGP"):
         several.subset([0]).require_several()
 
 
@@ -172,14 +172,14 @@ def test_tasks_cannot_be_changed():
         tasks.direction = "minimize"  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def test_building_from_arrays_leaves_them_writeable():
+def test_tasks_building_from_arrays_leaves_them_writeable():
     x, y, mask = np.zeros((1, 4, 1)), np.zeros((1, 4)), np.ones((1, 4), bool)
     Tasks(LINE, x, y, mask)
     y[0, 0] = 1.0
     assert y[0, 0] == 1.0
 
 
-def test_repr_is_short():
+def test_tasks_repr_is_short():
     text = repr(Tasks.from_runs(lines(2, 3), space=LINE, direction="minimize"))
     assert text == "Tasks(2 runs of 2 to 3 points, minimize, Space(x=Real(0.0, 10.0)))"
 
@@ -209,33 +209,33 @@ GOOD = ([1.0, 2.0], [0.0, 1.0])
         ({"x": [1.0]}, "^task 1: received dict.*pair"),
     ],
 )
-def test_bad_runs_name_their_task(bad, message):
+def test_tasks_bad_runs_name_their_task(bad, message):
     with pytest.raises(ValueError, match=message) as caught:
         Tasks.from_runs([GOOD, bad, GOOD], space=LINE)
     assert str(caught.value).endswith(".")
 
 
-def test_an_unknown_category_names_task_row_and_dimension():
+def test_tasks_unknown_category_names_task_row_and_dimension():
     bad = ([{"lr": 0.1, "depth": 1, "act": "gelu"}], [1.0])
     with pytest.raises(ValueError, match="^task 2, row 0, dimension 'act': received 'gelu'"):
         Tasks.from_runs([FIRST, SECOND, bad], space=SPACE)
 
 
-def test_no_runs_are_refused():
+def test_tasks_from_runs_refuses_an_empty_list():
     with pytest.raises(ValueError, match="no runs"):
         Tasks.from_runs([], space=LINE)
 
 
-def test_an_unknown_direction_is_refused():
+def test_tasks_from_runs_refuses_an_unknown_direction():
     with pytest.raises(ValueError, match="'min'.*'maximize' or 'minimize'"):
         Tasks.from_runs([GOOD], space=LINE, direction="min")
 
 
-def test_what_is_not_a_space_is_refused():
+def test_tasks_from_runs_refuses_what_is_not_a_space():
     with pytest.raises(TypeError, match="Space"):
         Tasks.from_runs([GOOD], space={"x": (0, 1)})  # pyright: ignore[reportArgumentType]
 
 
-def test_what_is_not_a_list_of_runs_is_refused():
+def test_tasks_from_runs_refuses_what_is_not_a_list_of_runs():
     with pytest.raises(TypeError, match="runs"):
         Tasks.from_runs(3, space=LINE)  # pyright: ignore[reportArgumentType]

@@ -108,7 +108,7 @@ def test_site_without_the_script_leaves_formulas_raw(site, tmp_path):
     assert found["rendered"] == 0 and found["raw"] > 0
 
 
-def test_pages_fit_a_phone(site, tmp_path):
+def test_site_pages_fit_a_phone(site, tmp_path):
     pages = [site / name for name in ("index.html", "architecture.html", "concepts/maths.html")]
     for page, found in zip(pages, looks(pages, PHONE, tmp_path), strict=True):
         assert found["room"] == PHONE[0] and found["content"] <= PHONE[0], page

@@ -31,7 +31,7 @@ def ascend_quadratic(hessian, centre, start, lower, upper, num_steps=NUM_STEPS) 
 
 @pytest.mark.parametrize("d", [1, 2, 6])
 @pytest.mark.parametrize("seed", range(3))
-def test_quadratics_with_their_maximum_inside(d, seed):
+def test_ascend_quadratics_with_their_maximum_inside(d, seed):
     rng = np.random.default_rng(seed)
     hessian, centre = positive_definite(d, rng), rng.uniform(0.2, 0.8, d)
     start = rng.uniform(size=d)
@@ -42,7 +42,7 @@ def test_quadratics_with_their_maximum_inside(d, seed):
 
 @pytest.mark.parametrize("d", [1, 2, 6])
 @pytest.mark.parametrize("seed", range(3))
-def test_quadratics_with_their_maximum_on_the_boundary(d, seed):
+def test_ascend_quadratics_with_their_maximum_on_the_boundary(d, seed):
     """The maximum is that of bounded least squares, by scipy."""
     rng = np.random.default_rng(10 + seed)
     hessian, centre = positive_definite(d, rng), rng.uniform(-1.0, 2.0, d)
@@ -57,7 +57,7 @@ def test_quadratics_with_their_maximum_on_the_boundary(d, seed):
     assert np.all((np.asarray(top.x) >= 0) & (np.asarray(top.x) <= 1))
 
 
-def test_separable_quadratic_on_the_boundary_by_hand():
+def test_ascend_separable_quadratic_on_the_boundary_by_hand():
     """Coordinates whose maximum lies outside stop exactly at the bound."""
     centre = jnp.asarray([-3.0, 0.25, 7.0])
     top = ascend_quadratic(
@@ -73,14 +73,14 @@ def test_separable_quadratic_on_the_boundary_by_hand():
     np.testing.assert_allclose(top.gradient, [-3.0, 0.0, 54.0], atol=1e-5)
 
 
-def test_a_start_at_the_maximum_stays_there():
+def test_ascend_start_at_the_maximum_stays_there():
     for corner, centre in ((0.5, 0.5), (1.0, 2.0)):
         x = jnp.full(2, corner)
         top = ascend_quadratic(jnp.eye(2), jnp.full(2, centre), x, jnp.zeros(2), jnp.ones(2))
         np.testing.assert_array_equal(top.x, x)
 
 
-def test_a_closed_dimension_does_not_move():
+def test_ascend_closed_dimension_does_not_move():
     lower, upper = jnp.asarray([0.0, 0.3]), jnp.asarray([1.0, 0.3])
     start = jnp.asarray([0.9, 0.3])
     top = ascend_quadratic(jnp.eye(2), jnp.asarray([0.2, 0.8]), start, lower, upper)
@@ -92,7 +92,7 @@ def negative_rosenbrock(x):
 
 
 @pytest.mark.parametrize(("d", "num_steps"), [(2, 100), (6, 200)])
-def test_rosenbrock(d, num_steps):
+def test_ascend_rosenbrock(d, num_steps):
     lower, upper = jnp.full(d, -2.0), jnp.full(d, 2.0)
     start = jnp.asarray(np.where(np.arange(d) % 2, 1.0, -1.2))
     top = jax.jit(lambda s: ascend(negative_rosenbrock, s, lower, upper, num_steps=num_steps))(
@@ -111,7 +111,7 @@ def test_rosenbrock(d, num_steps):
 
 @settings(deadline=None, max_examples=50)
 @given(seed=st.integers(0, 2**31 - 1), num_steps=st.integers(0, 3))
-def test_never_below_the_start_and_never_outside(seed, num_steps):
+def test_ascend_is_never_below_the_start_nor_outside(seed, num_steps):
     rng = np.random.default_rng(seed)
     # Indefinite and badly scaled, so early steps mislead.
     hessian = np.diag(10.0 ** rng.uniform(-3, 3, 3) * rng.choice([-1, 1], 3))
@@ -124,7 +124,7 @@ def test_never_below_the_start_and_never_outside(seed, num_steps):
         np.testing.assert_array_equal(top.x, start)
 
 
-def test_undefined_values_are_stepped_around():
+def test_ascend_undefined_values_are_stepped_around():
     """A function that is NaN from 0.6 on, where long steps land."""
 
     def function(x):
@@ -167,7 +167,7 @@ def slope_left(waves: Waves, point: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("d", [2, 5])
-def test_as_good_as_scipy_on_random_smooth_functions(d):
+def test_ascend_is_as_good_as_scipy_on_random_smooth_functions(d):
     """Every ascent ends at a local maximum, and from 12 starts the best of ours is scipy's best."""
     for seed in range(15):
         waves = Waves(d, seed)
@@ -185,7 +185,7 @@ def test_as_good_as_scipy_on_random_smooth_functions(d):
         assert values.max() > max(found) - 1e-6
 
 
-def test_twenty_steps_are_enough_from_most_starts():
+def test_ascend_needs_at_most_twenty_steps_from_most_starts():
     """Also where some coordinates end at a bound, where steepest ascent is slow."""
     slopes = []
     for seed in range(15):
@@ -195,7 +195,7 @@ def test_twenty_steps_are_enough_from_most_starts():
     assert np.mean(np.array(slopes) < 1e-4) > 0.85
 
 
-def test_a_batch_of_ascents_equals_single_ones():
+def test_ascend_batch_of_ascents_equals_single_ones():
     waves = Waves(3, 0)
     together = climb_waves(waves.frequencies, waves.phases, waves.weights, waves.starts)
     for index in (0, 5, 11):

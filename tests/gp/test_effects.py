@@ -65,14 +65,14 @@ variances = st.floats(1e-3, 1e2)
 
 @settings(deadline=None, max_examples=30)
 @given(v_c=variances, v_a=variances, offset=st.booleans(), amplitude=st.booleans())
-def test_the_marginal_has_the_two_terms_of_the_formula(v_c, v_a, offset, amplitude):
+def test_effects_process_marginal_has_the_two_terms_of_the_formula(v_c, v_a, offset, amplitude):
     found = marginal(process(v_c, v_a, offset, amplitude), jnp.asarray(X))
     expected = covariance(X, X, v_c * offset, v_a * amplitude)
     np.testing.assert_allclose(found.covariance, expected, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(found.mean, wave(X), rtol=1e-12)
 
 
-def test_effects_are_those_of_random_levels_and_amplitudes():
+def test_effects_process_effects_are_those_of_random_levels_and_amplitudes():
     """Moments of (1 + a) m + c by drawing a and c, with what the base kernel adds taken away."""
     rng, num, v_c, v_a = np.random.default_rng(0), 200_000, 0.5, 0.3
     a, c = np.sqrt(v_a) * rng.normal(size=(num, 1)), np.sqrt(v_c) * rng.normal(size=(num, 1))
@@ -87,7 +87,7 @@ def test_effects_are_those_of_random_levels_and_amplitudes():
 
 @settings(deadline=None, max_examples=20)
 @given(v_c=st.floats(1e-6, 1e6), v_a=st.floats(1e-6, 1e6))
-def test_switched_off_it_is_the_plain_process_exactly(v_c, v_a):
+def test_effects_process_switched_off_is_its_base_process_exactly(v_c, v_a):
     found = marginal(process(v_c, v_a, False, False), jnp.asarray(X))
     plain = marginal(PLAIN, jnp.asarray(X))
     np.testing.assert_array_equal(found.covariance, plain.covariance)
@@ -130,7 +130,7 @@ def by_weights(y: np.ndarray, length: int, v_c: float, v_a: float) -> tuple:
     v_c=st.floats(0.05, 20.0),
     v_a=st.floats(0.05, 20.0),
 )
-def test_the_posterior_is_that_of_coefficients_with_a_prior(seed, length, v_c, v_a):
+def test_effects_process_posterior_is_that_of_coefficients_with_a_prior(seed, length, v_c, v_a):
     rng = np.random.default_rng(seed)
     y = 5.0 + 2.0 * wave(X) + rng.normal(size=CAPACITY)
     padded = np.where(np.arange(CAPACITY) < length, y, 1e6)
@@ -142,7 +142,7 @@ def test_the_posterior_is_that_of_coefficients_with_a_prior(seed, length, v_c, v
     np.testing.assert_allclose(covariance_found, expected_covariance, rtol=1e-5, atol=1e-4)
 
 
-def test_without_points_the_posterior_is_the_prior():
+def test_effects_process_without_points_the_posterior_is_the_prior():
     mean, found, evidence = posterior(
         process(0.5, 0.3), jnp.asarray(X), jnp.zeros(CAPACITY), 0, jnp.asarray(X_NEW)
     )
@@ -151,7 +151,7 @@ def test_without_points_the_posterior_is_the_prior():
     assert abs(float(evidence)) < 1e-6
 
 
-def test_one_point_tells_the_level_of_the_whole_task():
+def test_effects_process_learns_the_level_of_a_task_from_one_point():
     """Far from the point, where the base kernel says nothing, the mean moves by nearly the
     whole surprise; without the effect it stays."""
     x, y = jnp.zeros((CAPACITY, 2)), jnp.zeros(CAPACITY).at[0].set(10.0)
@@ -174,7 +174,7 @@ gradient = eqx.filter_jit(eqx.filter_grad(evidence))
 
 @pytest.mark.parametrize("offset", [False, True])
 @pytest.mark.parametrize("amplitude", [False, True])
-def test_switches_have_no_gradient_and_decide_who_has_one(offset, amplitude):
+def test_effects_process_switches_have_no_gradient_and_turn_off_those_of_others(offset, amplitude):
     x, y = jnp.asarray(X), jnp.asarray(wave(X) + 2.0)
     this = process(0.4, 0.2, offset, amplitude)
     found = gradient(this, x, y)
@@ -212,7 +212,7 @@ def priors(tasks):
     }
 
 
-def test_training_moves_the_variances_that_are_on_and_no_switch(priors):
+def test_effects_process_training_moves_the_variances_that_are_on_and_no_switch(priors):
     for (offset, amplitude), prior in priors.items():
         trained = prior.surrogate.process
         assert trained.has_offset.dtype == trained.has_amplitude.dtype == bool
@@ -223,7 +223,9 @@ def test_training_moves_the_variances_that_are_on_and_no_switch(priors):
         assert (float(trained.log_amplitude_variance) != start) == amplitude
 
 
-def test_a_prior_with_effects_is_saved_and_loaded_bit_for_bit(priors, hill_runs, tmp_path):
+def test_effects_process_prior_with_effects_is_saved_and_loaded_bit_for_bit(
+    priors, hill_runs, tmp_path
+):
     prior = priors[True, True]
     loaded = mp.load(prior.save(tmp_path / "prior"))
     assert loaded.method == prior.method == FPacohMap(num_steps=20, offset=True, amplitude=True)

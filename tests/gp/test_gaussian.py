@@ -62,7 +62,7 @@ def test_log_density_matches_scipy(d, mask):
     np.testing.assert_allclose(got, expected.logpdf(y[mask]), rtol=1e-9, atol=1e-7)
 
 
-def test_without_a_mask_all_entries_count():
+def test_gaussian_without_a_mask_all_entries_count():
     gaussian, y = smooth_gaussian(2, seed=1), np.random.default_rng(2).normal(size=N)
     covariance = np.asarray(gaussian.covariance) + JITTER * np.eye(N)
     expected = multivariate_normal(np.asarray(gaussian.mean), covariance).logpdf(y)
@@ -98,7 +98,7 @@ def test_gradients_of_a_masked_density_match_finite_differences():
     assert np.asarray(by_mean != 0).tolist() == mask.tolist()
 
 
-def test_value_and_value_under_differentiation_agree():
+def test_log_density_is_the_same_under_differentiation():
     """The hand-written forward pass is a second implementation: it must give the same number."""
     gaussian = random_gaussian(5)
     p = reference(random_gaussian(6))
@@ -133,7 +133,7 @@ def test_kl_matches_monte_carlo():
 
 @settings(deadline=None, max_examples=100)
 @given(seed=st.integers(0, 2**31 - 1), log_jitter=st.floats(-16, 3))
-def test_a_process_does_not_differ_from_itself(seed, log_jitter):
+def test_kl_divergence_of_a_process_from_itself_is_zero(seed, log_jitter):
     """Whatever the jitter, and although the matrix is singular without it."""
     x = np.random.default_rng(seed).uniform(size=(N, 1))
     smooth = Gaussian(jnp.asarray(np.cos(x[:, 0])), jnp.asarray(RBF(2.0)(x)))
@@ -159,7 +159,7 @@ def test_gradients_of_the_kl_match_finite_differences():
     check_grads(jax.jit(value), arguments, order=1, modes=["rev"], rtol=1e-6, atol=1e-6)
 
 
-def test_the_reference_receives_no_gradient():
+def test_kl_divergence_gives_no_gradient_to_the_reference():
     q = random_gaussian(12)
     by_mean = jax.grad(lambda mean: kl_divergence(q, reference(Gaussian(mean, jnp.eye(N)))))
     assert not np.asarray(by_mean(jnp.ones(N))).any()
@@ -176,14 +176,14 @@ def assert_moments(samples: np.ndarray, gaussian: Gaussian) -> None:
     assert np.all(np.abs(np.cov(samples.T) - covariance) < 5 * error)
 
 
-def test_samples_have_the_right_moments():
+def test_gaussian_samples_have_the_right_moments():
     gaussian = random_gaussian(13)
     samples = np.asarray(sample(gaussian, 50_000, key=jax.random.key(0)))
     assert samples.shape == (50_000, N)
     assert_moments(samples, gaussian)
 
 
-def test_wrong_samplers_are_noticed():
+def test_gaussian_sample_test_can_fail():
     """The controls: the factor transposed, correlations dropped, a std taken for a variance."""
     gaussian = random_gaussian(13)
     noise = np.random.default_rng(0).normal(size=(50_000, N))

@@ -106,7 +106,7 @@ def test_covariance_matrices_are_symmetric_and_positive(seed, log_lengthscale, l
     assert np.linalg.eigvalsh(matrix).min() > -1e-13 * np.exp(log_variance)
 
 
-def test_a_matrix_evaluates_the_features_once_a_point():
+def test_kernel_matrix_evaluates_the_features_once_per_point():
     """The products of the network's layers grow with the points, not with their pairs."""
     kernel = FeatureKernel(SquaredExponential(jnp.log(0.5), jnp.log(1.0)), network(2, 3))
 
@@ -121,7 +121,7 @@ def test_a_matrix_evaluates_the_features_once_a_point():
     assert flops(num) < num * 500 + num**2 * 20
 
 
-def test_means_are_what_they_say():
+def test_means_by_hand():
     x = points(6, 3)
     constant = ConstantMean(jnp.asarray(0.3))
     assert np.asarray(jax.vmap(constant)(jnp.asarray(x))).tolist() == [0.3] * 6

@@ -26,14 +26,14 @@ def test_cholesky_adds_the_jitter_to_the_diagonal(n, jitter):
     assert not np.triu(factor, 1).any()
 
 
-def test_the_default_jitter_is_the_stated_one():
+def test_cholesky_default_jitter_is_as_stated():
     assert JITTER == 1e-8
     factor = cholesky(jnp.zeros((2, 2)))
     np.testing.assert_allclose(np.asarray(factor), 1e-4 * np.eye(2), rtol=1e-12)
 
 
 @pytest.mark.parametrize("n", [1, 2, 7])
-def test_inverse_and_determinant_match_numpy(n):
+def test_invert_factor_and_log_determinant_match_numpy(n):
     factor = np.linalg.cholesky(positive_definite(n, seed=n))
     inverse = invert_factor(jnp.asarray(factor))
     np.testing.assert_allclose(np.asarray(inverse), np.linalg.inv(factor), rtol=1e-9, atol=1e-12)
@@ -42,7 +42,7 @@ def test_inverse_and_determinant_match_numpy(n):
     np.testing.assert_allclose(log_determinant(jnp.asarray(factor)), expected, rtol=1e-10)
 
 
-def test_jitter_carries_singular_covariances():
+def test_cholesky_jitter_allows_singular_covariances():
     """A hundred equal points, and a hundred points within a hundredth of a lengthscale."""
     for spread in (0.0, 0.01):
         x = np.linspace(0.0, spread, 100)
@@ -51,7 +51,7 @@ def test_jitter_carries_singular_covariances():
         assert np.isfinite(np.asarray(cholesky(jnp.asarray(covariance)))).all()
 
 
-def test_a_matrix_that_is_not_positive_definite_gives_nan_and_a_named_error():
+def test_cholesky_matrix_that_is_not_positive_definite_gives_nan_and_a_named_error():
     factor = jax.jit(cholesky)(jnp.asarray([[1.0, 2.0], [2.0, 1.0]]))
     assert np.isnan(np.asarray(factor)).any()
     with pytest.raises(FloatingPointError, match="The factor is not finite.*positive definite"):
@@ -68,7 +68,7 @@ def test_require_finite_refuses_one_bad_number_among_many(bad):
         require_finite(values, "The prediction")
 
 
-def test_matrices_are_factored_in_one_place_only():
+def test_cholesky_is_called_in_one_place_only():
     package = Path(metaprior.__file__).parent
     callers = [p.name for p in package.rglob("*.py") if "linalg.cholesky(" in p.read_text()]
     assert callers == ["_linalg.py"]

@@ -64,7 +64,7 @@ def predict(process, x, y, mask, x_new):
 @pytest.mark.parametrize("d", [1, 2, 5])
 @pytest.mark.parametrize("length", [0, 1, 6, CAPACITY])
 @pytest.mark.parametrize("noise_variance", [NOISE_VARIANCE, 1e-6])
-def test_posterior_matches_sklearn(d, length, noise_variance):
+def test_condition_matches_sklearn(d, length, noise_variance):
     x, y = padded_run(d, seed=d)
     x_new = np.random.default_rng(7).uniform(-0.5, 1.5, size=(NUM_NEW, d))
     mask = jnp.arange(CAPACITY) < length
@@ -86,7 +86,7 @@ def test_posterior_matches_sklearn(d, length, noise_variance):
 
 @settings(deadline=None, max_examples=100)
 @given(seed=st.integers(0, 2**31 - 1), length=st.integers(0, CAPACITY))
-def test_padded_rows_never_matter(seed, length):
+def test_condition_padded_rows_never_matter(seed, length):
     rng = np.random.default_rng(seed)
     (x, y), mask = padded_run(2, seed), np.arange(CAPACITY) < length
     junk = 1e3 * rng.normal(size=(CAPACITY, 3))
@@ -100,7 +100,7 @@ def test_padded_rows_never_matter(seed, length):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
 
 
-def test_variances_stay_positive_where_the_data_leave_nothing_open():
+def test_condition_variances_stay_positive_at_the_data():
     """Repeated points, no noise, predictions at the data."""
     x = np.repeat(np.linspace(0, 1, 2)[:, None], CAPACITY // 2, axis=0)
     y = numpy_mean(x) + 0.5
@@ -144,7 +144,7 @@ def assert_moments(samples: np.ndarray, mean: np.ndarray, covariance: np.ndarray
 
 
 @pytest.mark.parametrize("length", [0, 1, 6])
-def test_paths_have_the_statistics_of_the_posterior(length):
+def test_condition_paths_have_the_statistics_of_the_posterior(length):
     """At anchors, between them, and jointly; other lengths are the control."""
     x_new = np.array([[0.0], [ANCHORS[7, 0]], [0.33], [0.87], [0.99]])
     x, y = padded_run(1, seed=4)
@@ -156,7 +156,7 @@ def test_paths_have_the_statistics_of_the_posterior(length):
         assert_moments(samples, mean, covariance)
 
 
-def test_paths_pass_through_data_without_noise():
+def test_condition_paths_pass_through_data_without_noise():
     x, y = padded_run(1, seed=4)
     length = 5
     values = paths(length, x[:length], noise_variance=1e-10)
@@ -166,7 +166,7 @@ def test_paths_pass_through_data_without_noise():
     assert elsewhere.std(axis=0).max() > 0.01
 
 
-def test_a_path_is_a_function_of_its_key():
+def test_condition_path_is_a_function_of_its_key():
     x_new = np.linspace(0, 1, NUM_NEW)[:, None]
     first, again, other = (paths(6, x_new, seed=seed) for seed in (0, 0, 1))
     np.testing.assert_array_equal(first, again)

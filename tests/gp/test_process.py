@@ -50,7 +50,7 @@ def padded_run(d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return rng.uniform(size=(CAPACITY, d)), rng.normal(size=CAPACITY)
 
 
-def test_observations_add_a_variance_not_a_standard_deviation():
+def test_gaussian_process_observations_add_a_variance_not_a_standard_deviation():
     process = simple_process()
     x, _ = padded_run(2)
     marginal = process.marginal(jnp.asarray(x))
@@ -64,7 +64,7 @@ def test_observations_add_a_variance_not_a_standard_deviation():
 
 @pytest.mark.parametrize("d", [1, 2, 5])
 @pytest.mark.parametrize("length", [1, 2, 5, CAPACITY])
-def test_log_marginal_likelihood_matches_scipy_and_sklearn(d, length):
+def test_gaussian_process_log_marginal_likelihood_matches_scipy_and_sklearn(d, length):
     x, y = padded_run(d, seed=d)
     mask = jnp.arange(CAPACITY) < length
     got = likelihood(simple_process(), jnp.asarray(x), jnp.asarray(y), mask)
@@ -83,7 +83,7 @@ def test_log_marginal_likelihood_matches_scipy_and_sklearn(d, length):
 
 @settings(deadline=None, max_examples=100)
 @given(seed=st.integers(0, 2**31 - 1), length=st.integers(0, CAPACITY))
-def test_padded_rows_never_matter(seed, length):
+def test_gaussian_process_padded_rows_never_matter(seed, length):
     rng = np.random.default_rng(seed)
     (x, y), mask = padded_run(2, seed), np.arange(CAPACITY) < length
     junk = 1e3 * rng.normal(size=(CAPACITY, 3))
@@ -97,7 +97,7 @@ def test_padded_rows_never_matter(seed, length):
 PROCESS = neural_process(2)
 
 
-def test_gradient_by_every_parameter_matches_finite_differences():
+def test_gaussian_process_gradient_by_every_parameter_matches_finite_differences():
     x, y = padded_run(2, seed=3)
     mask = jnp.arange(CAPACITY) < 5
     params, static = eqx.partition(PROCESS, eqx.is_inexact_array)

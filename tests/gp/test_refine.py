@@ -51,19 +51,19 @@ def draw(seed: int, noise_variance: float = NOISE_VARIANCE, scale: float = 1.0) 
 
 @settings(deadline=None, max_examples=50)
 @given(seed=st.integers(0, 2**31 - 1), length=st.integers(0, CAPACITY), size=st.floats(0, 100))
-def test_no_spread_keeps_everything(seed, length, size):
+def test_refine_no_spread_keeps_everything(seed, length, size):
     y = size * np.random.default_rng(seed).normal(size=CAPACITY)
     noise_variance, variance = refine_on(y, length, 0.0, 0.0)
     np.testing.assert_allclose(noise_variance, NOISE_VARIANCE, rtol=1e-12)
     np.testing.assert_allclose(variance, VARIANCE, rtol=1e-12)
 
 
-def test_an_empty_run_changes_nothing():
+def test_refine_empty_run_changes_nothing():
     noise_variance, variance = refine_on(np.full(CAPACITY, 1e6), 0, 3.0, 1.0)
     np.testing.assert_allclose([noise_variance, variance], [NOISE_VARIANCE, VARIANCE], rtol=1e-12)
 
 
-def test_each_spread_opens_its_own_quantity_only():
+def test_refine_each_spread_opens_its_own_quantity_only():
     y = MEAN + 30 * (draw(0, noise_variance=0.0) - MEAN)
     noise_variance, variance = refine_on(y, CAPACITY, 0.0, 2.0)
     assert noise_variance == pytest.approx(NOISE_VARIANCE) and variance > 2 * VARIANCE
@@ -72,19 +72,19 @@ def test_each_spread_opens_its_own_quantity_only():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_data_without_noise_lower_the_noise(seed):
+def test_refine_data_without_noise_lower_the_noise(seed):
     noise_variance, _ = refine_on(draw(seed, noise_variance=0.0), CAPACITY, 3.0, 1.0)
     assert noise_variance < 1e-2 * NOISE_VARIANCE
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_data_with_more_noise_raise_the_noise(seed):
+def test_refine_data_with_more_noise_raise_the_noise(seed):
     noise_variance, _ = refine_on(draw(seed, noise_variance=0.3), CAPACITY, 3.0, 1.0)
     assert 2 * NOISE_VARIANCE < noise_variance < 0.3 * 10
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_task_ten_times_as_large_raises_the_scale(seed):
+def test_refine_task_ten_times_as_large_raises_the_scale(seed):
     y = MEAN + 10 * (draw(seed) - MEAN)
     _, variance = refine_on(y, CAPACITY, 3.0, 1.0)
     assert variance > 4 * VARIANCE
@@ -92,7 +92,7 @@ def test_a_task_ten_times_as_large_raises_the_scale(seed):
     assert usual < 3 * VARIANCE < variance
 
 
-def test_a_short_run_changes_less_than_a_long_one():
+def test_refine_short_run_changes_less_than_a_long_one():
     """With a tight prior, two noise-free points prove little and sixteen prove something."""
     y = draw(1, noise_variance=0.0)
     kept, _ = refine_on(y, 2, 0.5, 0.3)
@@ -103,7 +103,7 @@ def test_a_short_run_changes_less_than_a_long_one():
 
 @pytest.mark.parametrize("length", [1, 4, 11, CAPACITY])
 @pytest.mark.parametrize("size", [0.1, 1.0, 10.0])
-def test_the_choice_is_the_best_of_the_grid(length, size):
+def test_refine_choice_is_the_best_of_the_grid(length, size):
     """Evidence by a direct solve, kernel by sklearn, and the Gaussian prior on the logarithms."""
     y = MEAN + size * (draw(length, noise_variance=1e-4) - MEAN)
     noise_spread, scale_spread = 2.0, 0.8
@@ -132,7 +132,7 @@ def test_the_choice_is_the_best_of_the_grid(length, size):
 
 @settings(deadline=None, max_examples=50)
 @given(seed=st.integers(0, 2**31 - 1), length=st.integers(0, CAPACITY))
-def test_padded_rows_never_matter(seed, length):
+def test_refine_padded_rows_never_matter(seed, length):
     rng = np.random.default_rng(seed)
     mask = np.arange(CAPACITY) < length
     y, junk = draw(seed), 1e3 * rng.normal(size=(CAPACITY, 2))
@@ -148,7 +148,9 @@ def test_padded_rows_never_matter(seed, length):
     noise_spread=st.floats(0.3, 4.0),
     scale_spread=st.floats(0.3, 2.0),
 )
-def test_the_steps_are_those_of_a_search_by_scipy(seed, length, size, noise_spread, scale_spread):
+def test_refine_steps_are_those_of_a_search_by_scipy(
+    seed, length, size, noise_spread, scale_spread
+):
     """At random points, with junk behind the end of the run."""
     rng = np.random.default_rng(seed)
     x, y = rng.uniform(size=(CAPACITY, 1)), MEAN + size * rng.normal(size=CAPACITY)

@@ -27,7 +27,7 @@ EVERYWHERE = jax.jit(
 )
 
 
-def test_curves_are_the_formula():
+def test_warp_curves_are_the_formula():
     x = np.linspace(-5.0, 5.0, 31)
     tail, skew = TAILS[:, None], SKEWS[:, None]
     inner = np.exp(tail) * np.log(x + np.sqrt(x**2 + 1.0)) + skew
@@ -35,20 +35,20 @@ def test_curves_are_the_formula():
     np.testing.assert_allclose(EVERYWHERE(TAILS, SKEWS, x), by_hand, rtol=1e-8, atol=1e-9)
 
 
-def test_curves_rise_and_keep_zero():
+def test_warp_curves_rise_and_keep_zero():
     values = np.asarray(EVERYWHERE(TAILS, SKEWS, np.linspace(-4.0, 4.0, 41)))
     assert (np.diff(values, axis=1) > 0).all()
     np.testing.assert_allclose(values[:, 20], 0.0, atol=1e-12)
 
 
-def test_without_bends_or_switched_off_nothing_moves():
+def test_warp_without_bends_or_switched_off_nothing_moves():
     x = jnp.array([-1.7])
     np.testing.assert_allclose(curve(0.0, 0.0)(x), x, rtol=1e-12)
     np.testing.assert_array_equal(curve(0.7, -0.3, OFF)(x), x)
     assert abs(float(curve(0.7, -0.3)(x)[0]) + 1.7) > 0.1  # which the switch decides
 
 
-def test_training_bends_curves_that_are_on_and_no_others():
+def test_warp_training_bends_curves_that_are_on_and_no_others():
     rng = np.random.default_rng(0)
     x = rng.uniform(size=(4, 6, 1))
     runs = [(points, np.sin(9 * points[:, 0] ** 3)) for points in x]

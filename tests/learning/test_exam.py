@@ -22,7 +22,7 @@ from tests.learning.answers import LastSeen, tasks_of
 
 @settings(deadline=None, max_examples=100)
 @given(st.integers(2, 1000), st.integers(1, 7))
-def test_folds_are_blocks_of_nearly_equal_size(num_tasks, num_folds):
+def test_folds_of_are_blocks_of_nearly_equal_size(num_tasks, num_folds):
     folds = folds_of(num_tasks, num_folds)
     assert len(folds) == min(num_folds, num_tasks)
     blocks = [list(range(fold.first, fold.first + fold.count)) for fold in folds]
@@ -38,7 +38,7 @@ def test_folds_are_blocks_of_nearly_equal_size(num_tasks, num_folds):
     assert examined < MOST_RUNS + num_folds
 
 
-def test_shuffled_tasks_know_what_they_were():
+def test_shuffled_tasks_keep_their_original_index():
     tasks = tasks_of(*[[float(i), 10.0 + i] for i in range(9)])
     mixed, order = shuffled(tasks, np.random.default_rng(0))
     assert sorted(order.tolist()) == list(range(9)) and order.tolist() != list(range(9))
@@ -46,7 +46,7 @@ def test_shuffled_tasks_know_what_they_were():
         assert mixed.y[place, :2].tolist() == [float(was), 10.0 + was]
 
 
-def test_a_long_run_is_thinned_out_in_order_and_short_ones_are_whole():
+def test_exam_of_thins_out_long_runs_in_order():
     long = [float(i) for i in range(3 * MOST_POINTS)]
     tasks = tasks_of(long, [5.0, 4.0, 6.0])
     exam = exam_of(tasks, folds_of(2, 2))
@@ -61,7 +61,7 @@ def test_a_long_run_is_thinned_out_in_order_and_short_ones_are_whole():
     assert y.shape[1] < 2 * MOST_POINTS
 
 
-def test_contexts_leave_something_to_predict_in_an_examined_run():
+def test_exam_of_contexts_leave_something_to_predict():
     short = [[0.0, 1.0]] * 200
     tasks = tasks_of(*short, [float(i) for i in range(20)])
     # The only long run is the last of its fold, and not examined.
@@ -74,7 +74,7 @@ RUNS = ([1.0, 2.0, 4.0, 8.0], [3.0], [-1.0, 0.5, 7.0], [2.0, 2.0], [9.0, 1.0, 5.
 SHIFTS = np.array([0.0, 1.5, -2.0])
 
 
-def test_answers_by_hand():
+def test_examine_by_hand():
     """The last value seen is expected next: contexts are the first points, in their order."""
     tasks = tasks_of(*RUNS)
     exam = exam_of(tasks, folds_of(5, 2))
@@ -109,7 +109,7 @@ def test_answers_by_hand():
 
 
 @pytest.mark.parametrize("value", [7.0, 0.1, 1e6 + 0.1])
-def test_the_spread_of_equal_values_is_one(value):
+def test_spread_of_equal_values_is_one(value):
     """The standard deviation of three times 0.1 is not exactly zero."""
     assert spread_of(tasks_of([value] * 3, [value] * 4)) == 1.0
     np.testing.assert_allclose(spread_of(tasks_of([1.0, 2.0], [4.0])), np.std([1.0, 2.0, 4.0]))

@@ -16,7 +16,7 @@ budget_named = getattr(checked_budget_named, "__wrapped__", checked_budget_named
 
 
 @pytest.mark.parametrize("name", ["fast", "normal", "thorough"])
-def test_named_budgets_make_sense(name):
+def test_budget_named_gives_sensible_budgets(name):
     budget = budget_named(name)
     assert budget.name == name and budget.seconds is None
     assert list(budget.checkpoints) == sorted(set(budget.checkpoints))
@@ -28,14 +28,14 @@ def work(budget: Budget) -> int:
     return budget.candidates * budget.folds * budget.checkpoints[-1]
 
 
-def test_larger_budgets_are_more_work():
+def test_budget_of_a_larger_name_is_more_work():
     fast, normal, thorough = (work(budget_named(n)) for n in ("fast", "normal", "thorough"))
     assert fast < normal < thorough
     by_seconds = [work(budget_named(s)) for s in (1, 5.0, 30, 600, 86400)]
     assert by_seconds == sorted(by_seconds) and set(by_seconds) <= {fast, normal, thorough}
 
 
-def test_seconds_are_kept_and_named():
+def test_budget_named_keeps_and_names_seconds():
     budget = budget_named(90)
     assert budget.seconds == 90.0 and isinstance(budget.seconds, float)
     assert budget.name == "90 seconds" and budget_named(2.5).name == "2.5 seconds"
@@ -56,13 +56,13 @@ def test_seconds_are_kept_and_named():
         ([60], TypeError, r"The budget is \[60\]"),
     ],
 )
-def test_bad_budgets_are_refused_in_one_sentence(given, error, words):
+def test_budget_named_refuses_bad_input_in_one_sentence(given, error, words):
     with pytest.raises(error, match=words) as caught:
         budget_named(given)
     assert str(caught.value).endswith(".") and "\n" not in str(caught.value)
 
 
-def test_shares_of_the_time(monkeypatch):
+def test_watch_measures_shares_of_the_time(monkeypatch):
     now = [100.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     watch = Watch(10.0)
@@ -81,7 +81,7 @@ def press() -> None:
     time.sleep(0)  # a chance for the handler
 
 
-def test_the_first_ctrl_c_is_noted_and_the_second_ends():
+def test_listening_notes_the_first_ctrl_c_and_ends_at_the_second():
     before = signal.getsignal(signal.SIGINT)
     watch = Watch(None)
     with pytest.raises(KeyboardInterrupt):
@@ -94,7 +94,7 @@ def test_the_first_ctrl_c_is_noted_and_the_second_ends():
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_the_callers_own_handler_comes_back():
+def test_listening_restores_the_callers_handler():
     calls = []
     before = signal.signal(signal.SIGINT, lambda *_: calls.append("theirs"))
     try:
@@ -114,7 +114,7 @@ def test_the_callers_own_handler_comes_back():
         signal.signal(signal.SIGINT, before)
 
 
-def test_in_another_thread_signals_are_left_alone():
+def test_listening_in_another_thread_leaves_signals_alone():
     before, seen = signal.getsignal(signal.SIGINT), []
 
     def inside():

@@ -13,7 +13,14 @@ from metaprior.learning import _race as racing
 from metaprior.learning._candidates import default_lane, lanes_of, require_candidates
 from metaprior.learning._exam import exam_of, folds_of
 from metaprior.learning._race import Race, Standing, run_race, survivors, winner
-from metaprior.methods import ABLR, FixedGP, FPacohMap, LearnedGP, can_train_together
+from metaprior.methods import (
+    ABLR,
+    AbstractMethod,
+    FixedGP,
+    FPacohMap,
+    LearnedGP,
+    can_train_together,
+)
 from tests.learning.answers import tasks_of
 
 ALL = np.ones(5, bool)
@@ -223,7 +230,7 @@ def test_default_lane_has_one_shape_and_begins_alike(num):
     assert len({tuple(getattr(method, name) for name in sizes) for method in found}) == 1
     assert found == default_lane(50, 20, 6, seed=0)[:num]
     assert found[0] == default_lane(num, 20, 6, seed=1)[0]
-    assert all(type(method.offset) is type(method.kappa) is float for method in found)
+    assert all(type(method.kappa) is float and type(method.offset) is bool for method in found)
 
 
 def test_default_lane_depends_on_the_seed_and_stays_closer_for_few_tasks():

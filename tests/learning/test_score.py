@@ -42,7 +42,7 @@ LOG_DENSITY = np.array([[[[1.0, 2.0, 3.0], [9e9, 9e9, 5.0]], [[-1.0, 0.0, 9e9], 
 COUNTS = np.array([[[[1, 1, 1], [0, 0, 1]], [[1, 1, 0], [0, 0, 0]]]], bool)
 
 
-def test_points_then_contexts_then_runs():
+def test_log_likelihood_averages_points_then_contexts_then_runs():
     answers = answers_of(LOG_DENSITY, counts=COUNTS)
     # First run: contexts 2 and 5, so 3.5; second: one context, -0.5.
     np.testing.assert_allclose(log_likelihood_by_run(answers, 1.0), [[3.5, -0.5]])
@@ -52,7 +52,7 @@ def test_points_then_contexts_then_runs():
     np.testing.assert_allclose(score_by_run(answers, 1.0), expected)
 
 
-def test_a_run_that_does_not_count_has_no_score_and_changes_none():
+def test_score_by_run_ignores_a_run_that_does_not_count():
     counts = COUNTS & np.array([True, False])[:, None, None]
     answers = answers_of(LOG_DENSITY, counts=counts)
     by_run = log_likelihood_by_run(answers, 1.0)
@@ -61,14 +61,14 @@ def test_a_run_that_does_not_count_has_no_score_and_changes_none():
     assert score_by_run(answers, 1.0).tolist() == [expected]
 
 
-def test_errors_are_root_mean_squares_in_units_of_the_spread():
+def test_error_by_context_is_a_root_mean_square_in_units_of_the_spread():
     error = np.array([[[[3.0, 4.0, 0.0], [1e9, 1e9, 6.0]], [[1.0, 1.0, 1e9], [1e9, 1e9, 1e9]]]])
     answers = answers_of(LOG_DENSITY, error=error, counts=COUNTS)
     expected = [np.sqrt(((9 + 16) / 3 + 1.0) / 2) / 2.0, 6.0 / 2.0]
     np.testing.assert_allclose(error_by_context(answers, 2.0), expected)
 
 
-def test_calibration_is_pooled_over_runs_and_averaged_over_contexts():
+def test_pooled_calibration_is_averaged_over_contexts():
     rng = np.random.default_rng(0)
     cdf = rng.uniform(size=(2, 3, 2, 4)) ** np.array([1.0, 3.0])[:, None]
     counts = rng.uniform(size=cdf.shape) < 0.7
@@ -86,7 +86,7 @@ def test_calibration_is_pooled_over_runs_and_averaged_over_contexts():
     assert pooled_calibration(answers_of(both, cdf=both)) < 0.02 < calibration_error(low)
 
 
-def test_a_context_without_answers_is_left_out_of_the_calibration():
+def test_pooled_calibration_leaves_out_a_context_without_answers():
     cdf = np.full((1, 1, 2, 3), 0.5)
     counts = np.zeros(cdf.shape, bool)
     counts[:, :, 0] = True
@@ -94,19 +94,19 @@ def test_a_context_without_answers_is_left_out_of_the_calibration():
     assert pooled_calibration(answers_of(cdf, cdf=cdf, counts=counts)) == pytest.approx(both)
 
 
-def test_rounding_beyond_certainty_is_no_error():
+def test_pooled_calibration_tolerates_rounding():
     cdf = np.array([[[[-1e-17, 0.5, 1.0 + 1e-16]]]])
     assert 0.0 < pooled_calibration(answers_of(cdf, cdf=cdf)) < 1.0
 
 
-def test_one_wild_point_does_not_decide():
+def test_score_by_run_limits_one_wild_point():
     wild, wilder = (answers_of([[[[0.0, low]]]]) for low in (-1e3, -1e12))
     assert score(wild, 1.0) == score(wilder, 1.0)
     assert log_likelihood_by_run(wild, 1.0)[0, 0] == LOWEST_LOG_DENSITY / 2
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_what_is_not_a_number_loses(bad):
+def test_score_by_run_of_nan_is_minus_infinity(bad):
     assert score_by_run(answers_of([[[[0.0, bad]], [[0.0, 0.0]]]]), 1.0).tolist() == [-np.inf] * 2
     uncounted = answers_of([[[[0.0, bad]]]], counts=[[[[True, False]]]])
     assert np.isfinite(score(uncounted, 1.0))
@@ -114,7 +114,7 @@ def test_what_is_not_a_number_loses(bad):
 
 @settings(deadline=None, max_examples=50)
 @given(st.integers(0, 2**31 - 1), st.floats(1e-6, 1e6))
-def test_units_of_the_values_do_not_matter(seed, unit):
+def test_score_by_run_does_not_depend_on_units(seed, unit):
     rng = np.random.default_rng(seed)
     value, mean, std = rng.normal(size=(3, 1, 2, 2, 3))
     std = np.exp(std)
@@ -125,14 +125,14 @@ def test_units_of_the_values_do_not_matter(seed, unit):
     np.testing.assert_allclose(in_units(unit), in_units(1.0), rtol=1e-7, atol=1e-7)
 
 
-def test_being_too_sure_costs_more_than_being_right_brings():
+def test_score_by_run_is_best_at_the_true_spread():
     """Of unit noise; a prior with a tenth of the spread against the true one."""
     value = np.random.default_rng(0).normal(size=(1, 5, 1, 40))
     sure, honest, vague = (gaussian(value, 0.0, std) for std in (0.1, 1.0, 10.0))
     assert score(honest, 1.0) > max(score(sure, 1.0), score(vague, 1.0)) + 1.0
 
 
-def test_a_mixture_is_the_mean_of_densities_and_not_of_their_logarithms():
+def test_mixed_is_the_mean_of_densities_not_of_their_logarithms():
     rng = np.random.default_rng(0)
     value = rng.normal(size=(2, 3, 2, 4))
     members = [(0.0, 1.0), (1.0, 0.5), (-2.0, 3.0)]
@@ -149,7 +149,7 @@ def test_a_mixture_is_the_mean_of_densities_and_not_of_their_logarithms():
     np.testing.assert_allclose(mixed(far).log_density, -2000.0 - np.log(2))
 
 
-def test_a_part_is_of_entries():
+def test_part_selects_entries():
     answers = answers_of(np.arange(24.0).reshape(4, 1, 2, 3))
     some = part(answers, np.array([2, 0]))
     assert all(array.shape[0] == 2 for array in some)

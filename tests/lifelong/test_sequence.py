@@ -169,7 +169,7 @@ def test_sequence_keeps_a_version_restored_during_learning(sequence, learned, re
     learned.during = lambda: sequence.restore(restored)
     done = invoke("tell", "--lifelong", sequence.folder, "--run", "d", "--finish")
     assert done.exit_code == 0, done.stderr
-    assert f"not in use, since version {restored} was restored meanwhile" in done.stdout
+    assert f"not in use, since version {restored} was restored during learning" in done.stdout
     assert sequence.ledger.current == restored and sequence.ledger.versions[-1].kept
     # The next one is compared with what is in use, and takes its place.
     learned.during = lambda: None
@@ -266,7 +266,7 @@ def test_sequence_tells_how_a_run_ended(sequence, learned):
     interrupted = finish("b")
     assert interrupted.exit_code == 130
     assert interrupted.stderr == (
-        "Learning was interrupted, so that there is no new version; the run b is finished, and the "
+        "Learning was interrupted, so there is no new version; the run b is finished, and the "
         "next --finish learns from it.\n"
     )
     learned.unfinished = Findings("")
@@ -279,7 +279,8 @@ def test_sequence_tells_how_a_run_ended(sequence, learned):
     again = finish("b")
     assert again.exit_code == 0
     assert (
-        "The run b is finished. All finished runs have been learned from already." in again.stdout
+        "The run b is finished. The prior has already learned from all finished runs."
+        in again.stdout
     )
 
 

@@ -43,14 +43,14 @@ def assert_same(found, expected):
 
 @settings(deadline=None, max_examples=25)
 @given(st.integers(1, 9), st.one_of(st.none(), st.integers(1, 12)))
-def test_chunks_change_nothing(count, chunk):
+def test_map_chunks_changes_nothing(count, chunk):
     values = {"a": jnp.arange(2.0 * count).reshape(count, 2), "b": jnp.arange(count)}
     found = map_chunks(lambda one: one["a"] * 2.0 + one["b"], values, chunk)
     expected = np.arange(2.0 * count).reshape(count, 2) * 2 + np.arange(count)[:, None]
     np.testing.assert_array_equal(found, expected)
 
 
-def test_no_more_than_a_chunk_is_side_by_side():
+def test_map_chunks_works_on_one_chunk_at_a_time():
     widths = []
 
     def one(x):
@@ -62,14 +62,14 @@ def test_no_more_than_a_chunk_is_side_by_side():
     assert "f64[3,4]" in jaxpr and widths == [()]
 
 
-def test_trees_of_different_structures_do_not_stack():
+def test_stack_refuses_trees_of_different_structures():
     with pytest.raises(ValueError, match="Cannot stack 2 trees of 2 structures"):
         stack([{"a": jnp.zeros(2)}, {"b": jnp.zeros(2)}])
     assert entry(stack([{"a": jnp.zeros(2)}, {"a": jnp.ones(2)}]), 1)["a"].tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize("chunk", [pytest.param(1, marks=pytest.mark.slow), 2])
-def test_each_on_its_own_tasks_is_the_same_as_one_by_one(chunk, monkeypatch):
+def test_meta_train_each_equals_training_one_by_one(chunk, monkeypatch):
     """With a chunk of 2, side by side as on an accelerator; numbers of steps differ."""
     monkeypatch.setattr(_train, "chunk_here", lambda _: chunk)
     base = LearnedGP(num_steps=30)
@@ -81,7 +81,7 @@ def test_each_on_its_own_tasks_is_the_same_as_one_by_one(chunk, monkeypatch):
         assert_same(entry(together, i), methods[i].meta_train(histories[i], key=keys[i]))
 
 
-def test_room_for_more_tasks_changes_no_result_and_compiles_once():
+def test_meta_train_each_room_for_more_tasks_changes_no_result_and_compiles_once():
     method = LearnedGP(num_steps=20, batch_size=4)
     full = history(0, num_tasks=5)
     keys = jr.split(jr.key(1), 1)
@@ -99,7 +99,7 @@ def test_room_for_more_tasks_changes_no_result_and_compiles_once():
         _repeated(history(0, num_tasks=6), 5)
 
 
-def test_a_batch_larger_than_the_tasks_has_each_of_them_equally_often():
+def test_meta_train_each_batch_larger_than_the_tasks_has_each_of_them_equally_often():
     tasks = history(0, num_tasks=3, length=2)
     standardiser = fit_standardiser(tasks.x, tasks.y, tasks.mask)
     x = jnp.arange(5.0)[:, None, None] * jnp.ones((5, 4, 2))
@@ -118,7 +118,7 @@ def test_a_batch_larger_than_the_tasks_has_each_of_them_equally_often():
     assert (np.abs(counts.mean(axis=0) - 4 / 3) < 4 * standard_error).all()
 
 
-def test_one_diverging_training_leaves_the_others_alone():
+def test_meta_train_each_isolates_a_diverging_training():
     sound = LearnedGP(num_steps=30)
     methods = [sound, replace(sound, learning_rate=1e200), sound]
     histories = [history(seed) for seed in (0, 1, 2)]
@@ -131,7 +131,7 @@ def test_one_diverging_training_leaves_the_others_alone():
     assert not all(np.isfinite(leaf).all() for leaf in leaves(entry(found, 1)))
 
 
-def test_terms_after_the_last_step_of_a_training_are_not_numbers():
+def test_train_many_terms_after_the_last_step_are_nan():
     seen = []
     sound = LearnedGP(num_steps=30)
     # Three, so that it is compiled once for this test and the one before.

@@ -23,7 +23,7 @@ def make_data(tasks: Tasks) -> MetaData:
     return meta_data(tasks, fit_standardiser(tasks.x, tasks.y, tasks.mask))
 
 
-def test_observations_are_standardised_and_padding_is_zero():
+def test_meta_data_observations_are_standardised_and_padding_is_zero():
     tasks = make_tasks(3, 1, 6)
     data = make_data(tasks)
     mask = np.asarray(data.mask)
@@ -37,13 +37,13 @@ def test_observations_are_standardised_and_padding_is_zero():
 
 
 @pytest.mark.parametrize(("num_tasks", "rows"), [(2, 4), (4, 4), (5, 8), (9, 12), (33, 36)])
-def test_the_number_of_tasks_is_padded(num_tasks, rows):
+def test_meta_data_number_of_tasks_is_padded(num_tasks, rows):
     data = make_data(make_tasks(*[2] * num_tasks))
     assert data.x.shape == (rows, 4, 2) and data.y.shape == data.mask.shape == (rows, 4)
     assert int(data.num_tasks) == num_tasks
 
 
-def test_batches_are_whole_tasks_and_never_padding():
+def test_meta_data_batches_are_whole_tasks_and_never_padding():
     data = make_data(make_tasks(3, 1, 6, 2, 5))
     draws = jax.random.uniform(jax.random.key(0), (200, 3))
     batches = jax.jit(jax.vmap(lambda d: data.draw(d, nothing_held_out())))(draws)
@@ -58,7 +58,7 @@ def test_batches_are_whole_tasks_and_never_padding():
     assert seen == set(range(5))
 
 
-def test_a_batch_of_all_tasks_has_each_of_them_once():
+def test_meta_data_batch_of_all_tasks_has_each_of_them_once():
     data = make_data(make_tasks(3, 1, 6))
     draw = eqx.filter_jit(data.draw)
     for seed in range(20):

@@ -41,7 +41,7 @@ CAPACITY = 16
     [(20, 10, 20, (20, 10, 10)), (20, 10, 3, (20, 10, 17)), (20, 10, 1, (20, 10, 19))]
     + [(5, 10, 20, (5, 5, 0)), (20, 0, 5, (20, 0, 20))],
 )
-def test_sizes_worked_by_hand(total, from_task, shortest, expected):
+def test_measurement_sizes_by_hand(total, from_task, shortest, expected):
     sizes = measurement_sizes(total, from_task, shortest)
     assert (sizes.total, sizes.from_task, sizes.from_domain) == expected
 
@@ -52,7 +52,7 @@ choose = jax.jit(choose_measurements, static_argnums=2)
 
 @settings(deadline=None, max_examples=200)
 @given(seed=st.integers(0, 2**31 - 1), length=st.integers(1, CAPACITY), shuffled=st.booleans())
-def test_a_set_is_distinct_rows_of_the_task_and_then_of_the_domain(seed, length, shuffled):
+def test_choose_measurements_gives_distinct_rows_of_task_then_domain(seed, length, shuffled):
     rng = np.random.default_rng(seed)
     mask = np.arange(CAPACITY) < length
     if shuffled:
@@ -64,7 +64,7 @@ def test_a_set_is_distinct_rows_of_the_task_and_then_of_the_domain(seed, length,
     assert domain.tolist() == list(range(CAPACITY, CAPACITY + 20 - len(own)))
 
 
-def test_every_subset_of_a_task_is_as_likely():
+def test_choose_measurements_makes_every_subset_equally_likely():
     """3 of 6 rows: chi-square over the 20 subsets."""
     sizes = measurement_sizes(5, 3, 6)
     mask = jnp.arange(8) < 6
@@ -89,7 +89,7 @@ many_tasks_of = jax.jit(jax.vmap(choose_tasks, in_axes=(None, 0)))
 
 @settings(deadline=None, max_examples=200)
 @given(seed=st.integers(0, 2**31 - 1), spare=st.integers(0, 5) | st.integers(0, 10**9))
-def test_tasks_are_distinct_and_exist(seed, spare):
+def test_choose_tasks_gives_distinct_tasks(seed, spare):
     batch, num_tasks = 4, 4 + spare
     draws = np.random.default_rng(seed).uniform(size=batch)
     chosen = np.asarray(tasks_of(jnp.asarray(num_tasks), jnp.asarray(draws)))
@@ -99,14 +99,14 @@ def test_tasks_are_distinct_and_exist(seed, spare):
 
 @pytest.mark.parametrize("draw", [0.0, 0.5, 1 - 2**-53])
 @pytest.mark.parametrize("num_tasks", [4, 5, 1000])
-def test_equal_draws_still_give_distinct_tasks(draw, num_tasks):
+def test_choose_tasks_gives_distinct_tasks_for_equal_draws(draw, num_tasks):
     chosen = np.asarray(tasks_of(jnp.asarray(num_tasks), jnp.full(4, draw)))
     assert len(set(chosen.tolist())) == 4
     assert chosen.min() >= 0 and chosen.max() < num_tasks
 
 
 @pytest.mark.parametrize("num_tasks", [4, 5, 7])
-def test_every_set_of_tasks_is_as_likely(num_tasks):
+def test_choose_tasks_makes_every_set_equally_likely(num_tasks):
     """4 of `num_tasks`: chi-square over all subsets."""
     draws = jax.random.uniform(jax.random.key(num_tasks), (20_000, 4))
     chosen = np.asarray(many_tasks_of(jnp.asarray(num_tasks), draws))
@@ -116,7 +116,7 @@ def test_every_set_of_tasks_is_as_likely(num_tasks):
         assert evenness(chosen, num_tasks) > LEVEL
 
 
-def test_a_chooser_that_prefers_some_tasks_is_noticed():
+def test_choose_tasks_test_can_fail():
     """The control: taken tasks are replaced by the next free one."""
     rng = np.random.default_rng(0)
     chosen = np.zeros((20_000, 4), int)
@@ -136,7 +136,7 @@ def domain_points(space: Space, num: int) -> np.ndarray:
     return np.asarray(eqx.filter_jit(domain.points)(cube))
 
 
-def test_domain_points_of_a_mixed_space_are_valid_and_even():
+def test_domain_points_of_a_mixed_space_are_valid_and_uniform():
     """Reals by Kolmogorov-Smirnov, in the unit of their scale; levels by chi-square."""
     space = Space(
         lr=Real(1e-4, 1.0, log=True), depth=Integer(2, 6), act=Categorical(["relu", "tanh", "elu"])
@@ -154,13 +154,13 @@ def test_domain_points_of_a_mixed_space_are_valid_and_even():
         assert scipy.stats.chisquare(counts).pvalue > LEVEL
 
 
-def test_domain_points_are_encoded_as_observations_are():
+def test_domain_points_are_encoded_like_observations():
     space = Space(depth=Integer(2, 6), act=Categorical(["relu", "tanh"]))
     points = domain_points(space, 200)
     np.testing.assert_allclose(points, space.encode(space.decode(points)), atol=1e-15)
 
 
-def test_the_objective_draws_measurement_sets_as_the_paper_says():
+def test_fpacoh_objective_draws_measurement_sets_as_in_the_paper():
     """Runs of 1, 3 and 12 points: `min(10, T)` distinct inputs of the task, the rest uniform on
     the whole domain (Kolmogorov-Smirnov), in standardised units, and new in every step."""
     rng = np.random.default_rng(0)

@@ -90,7 +90,7 @@ def estimate(prior, observed, num: int, key, num_steps: int = 2):
     return log_mean_exp(log_weights - losses)
 
 
-def test_a_network_is_what_numpy_makes_of_its_formula():
+def test_network_evaluate_matches_numpy():
     prior = network_prior(3, 5, 2, 0.1, key=jr.key(0))
     x = np.random.default_rng(0).normal(size=(4, 3))
     values = x
@@ -101,7 +101,7 @@ def test_a_network_is_what_numpy_makes_of_its_formula():
     assert prior.num_weights == (3 * 5 + 5) + (5 * 5 + 5) + (5 + 1)
 
 
-def test_functions_of_a_prior_have_its_moments():
+def test_network_prior_functions_have_its_moments():
     """Of the linear network, within five standard errors of 20,000 draws."""
     prior, x = linear_prior(), np.array([[1.0, 2.0], [-0.5, 0.3]])
     features = np.column_stack([x / np.sqrt(2.0), np.ones(2)])
@@ -112,7 +112,7 @@ def test_functions_of_a_prior_have_its_moments():
     np.testing.assert_array_less(abs(drawn.var(0) - variance), 5 * variance * np.sqrt(2 / 20_000))
 
 
-def test_draws_of_the_prior_estimate_the_evidence_the_better_the_more_there_are():
+def test_network_objective_evidence_improves_with_more_prior_draws():
     prior, observed = linear_prior(0.5), observations(0)
     exact = evidence_of(prior, observed)
 
@@ -127,7 +127,9 @@ def test_draws_of_the_prior_estimate_the_evidence_the_better_the_more_there_are(
 
 
 @pytest.mark.parametrize("noise_variance", [1e-1, 1e-4])
-def test_draws_near_the_run_make_the_evidence_of_a_linear_network_all_but_exact(noise_variance):
+def test_condition_draws_makes_the_evidence_of_a_linear_network_nearly_exact(
+    noise_variance,
+):
     """For any noise, while draws of the prior alone are lost where it is small.
 
     Of 128 terms between 0 and 2 Z the mean has a standard error of at most Z / sqrt 128; three.
@@ -144,7 +146,7 @@ def test_draws_near_the_run_make_the_evidence_of_a_linear_network_all_but_exact(
 
 
 @pytest.mark.slow
-def test_importance_sampling_is_right_for_a_network_too():
+def test_condition_draws_importance_sampling_is_right_for_a_network():
     """Against sixty thousand draws of the prior, within five standard errors of both."""
     prior = network_prior(2, 6, 1, 0.4, key=jr.key(1))
     observed = observations(2, length=3)
@@ -157,7 +159,7 @@ def test_importance_sampling_is_right_for_a_network_too():
     assert error < 0.1 * reference.mean()
 
 
-def test_the_gradient_is_that_of_the_exact_evidence():
+def test_network_objective_gradient_is_that_of_the_exact_evidence():
     """Finite differences of the exact evidence of a linear network, in all parameters."""
     prior, observed = linear_prior(0.05), observations(3)
     flat, unravel = ravel_pytree((prior.mean, prior.log_std, prior.log_noise_variance))
@@ -184,7 +186,7 @@ def test_log_mean_exp_is_stable(exponents, shift):
     np.testing.assert_allclose(np.sum(np.asarray(slope)), 1.0, rtol=1e-9)
 
 
-def test_losses_may_differ_by_millions():
+def test_log_mean_exp_survives_losses_that_differ_by_millions():
     far = jnp.asarray([[0.0, 0.0], [2e3, -2e3]])
     losses = total_losses(far, jnp.zeros(2), jnp.ones(2, bool), jnp.asarray(1.0))
     expected = -scipy.stats.norm.logpdf([[0.0, 0.0], [2e3, -2e3]]).sum(axis=1)
@@ -195,7 +197,7 @@ def test_losses_may_differ_by_millions():
 
 @settings(deadline=None, max_examples=30)
 @given(seed=st.integers(0, 2**31 - 1), length=st.integers(0, CAPACITY))
-def test_padded_rows_never_matter(seed, length):
+def test_network_objective_padded_rows_never_matter(seed, length):
     prior = linear_prior()
     clean = estimate(prior, observations(seed, length), 16, jr.key(0))
     dirty = estimate(prior, observations(seed, length, junk=100.0), 16, jr.key(0))
@@ -241,7 +243,7 @@ def draw_and_judge(objective, prior, key):
     return batch, *judge(prior)
 
 
-def test_the_fit_is_minus_the_mean_evidence_a_point():
+def test_network_objective_fit_is_minus_the_mean_evidence_per_point():
     prior = linear_prior()
     batch, (loss, terms), _ = draw_and_judge(objective_on_lines(0.0), prior, jr.key(0))
     tasks: TaskBatch = batch.measured.tasks
@@ -254,7 +256,7 @@ def test_the_fit_is_minus_the_mean_evidence_a_point():
 
 
 @pytest.mark.slow
-def test_the_divergence_pulls_functions_apart():
+def test_network_objective_divergence_pulls_functions_apart():
     """A hyper-prior of unit variance widens the weights of a prior without any to speak of, and
     narrows those of one with far too much."""
     for log_std, sign in ((-4.0, -1.0), (3.0, 1.0)):
@@ -269,7 +271,7 @@ def test_the_divergence_pulls_functions_apart():
 
 
 @pytest.mark.slow
-def test_any_loss_trains():
+def test_network_objective_trains_with_any_loss():
     objective = objective_on_lines(0.1, loss_function=absolute_loss, newton_steps=0)
     trained = train(linear_prior(), objective, Schedule(4e-2, 1.0, 0.0), 100, key=jr.key(0))
     fit = trained.history["fit"]

@@ -98,7 +98,7 @@ KL_1 = 0.5 * (41 / 12 + 1 / 3 - 2 + math.log(3 / 2) - math.log(65 / 16))
 KL_2 = 0.5 * (1424 / 399 + 152 / 399 - 2 + math.log(399 / 256) - math.log(77 / 16))
 
 
-def test_the_objective_worked_by_hand():
+def test_fpacoh_objective_by_hand():
     objective, batch = hand_case(num_tasks=2, kappa=0.3)
     loss, terms = evaluate(objective, hand_prior(), batch)
     weight = 0.3 * (1 / math.sqrt(2) + 1 / (2 * 2))
@@ -110,7 +110,7 @@ def test_the_objective_worked_by_hand():
 
 
 @pytest.mark.parametrize(("num_tasks", "kappa"), [(2, 0.0), (2, 5.0), (50, 0.3), (1000, 2.0)])
-def test_the_weight_counts_all_tasks_not_those_of_the_batch(num_tasks, kappa):
+def test_fpacoh_objective_weight_counts_all_tasks_not_those_of_the_batch(num_tasks, kappa):
     objective, batch = hand_case(num_tasks=num_tasks, kappa=kappa)
     _, terms = evaluate(objective, hand_prior(), batch)
     weight = kappa * (1 / math.sqrt(num_tasks) + 1 / (num_tasks * 2))
@@ -118,7 +118,7 @@ def test_the_weight_counts_all_tasks_not_those_of_the_batch(num_tasks, kappa):
     assert abs(float(terms["fit"]) + 0.25 * (LN_Z_1 + LN_Z_2)) < 1e-10
 
 
-def test_tasks_of_different_lengths_worked_by_hand():
+def test_fpacoh_objective_of_different_lengths_by_hand():
     """The second task keeps its first observation only: T is 2 and 1."""
     objective, batch = hand_case(num_tasks=2, kappa=0.3, mask=((1, 1), (1, 0)))
     loss, _ = evaluate(objective, hand_prior(), batch)
@@ -168,7 +168,7 @@ def draw_and_evaluate(objective: FPacohObjective, prior: GaussianProcess, key):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_random_batches_match_an_independent_implementation(seed):
+def test_fpacoh_objective_random_batches_match_an_independent_implementation(seed):
     """Kernels by sklearn, densities by scipy, the divergence by inverses and determinants."""
     data = make_data()
     kernel = SquaredExponential(jnp.log(jnp.asarray([0.5, 0.9])), jnp.log(1.3))
@@ -200,7 +200,7 @@ def test_random_batches_match_an_independent_implementation(seed):
     np.testing.assert_allclose(loss, np.mean(values), rtol=1e-7)
 
 
-def test_gradient_by_every_parameter_matches_finite_differences():
+def test_fpacoh_objective_gradient_by_every_parameter_matches_finite_differences():
     objective = make_objective(make_data())
     batch = eqx.filter_jit(objective.draw)(key=jax.random.key(0))
     assert len({int(length) for length in batch.measured.tasks.mask.sum(axis=1)}) > 1
@@ -220,7 +220,7 @@ def test_gradient_by_every_parameter_matches_finite_differences():
     np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-7)
 
 
-def test_a_batch_of_all_tasks_gives_the_whole_fit():
+def test_fpacoh_objective_batch_of_all_tasks_gives_the_whole_fit():
     """Whatever the key: only the measurement sets are random then."""
     objective, prior = make_objective(make_data(), len(LENGTHS)), neural_prior()
     results = [draw_and_evaluate(objective, prior, jax.random.key(seed))[1] for seed in range(3)]
@@ -229,7 +229,7 @@ def test_a_batch_of_all_tasks_gives_the_whole_fit():
     assert len({float(terms["complexity"]) for _, terms in results}) == 3
 
 
-def test_small_batches_estimate_the_whole_objective_without_bias():
+def test_fpacoh_objective_small_batches_estimate_the_whole_objective_without_bias():
     """Mean over 4000 batches of 3 tasks, within 4 standard errors of the mean over batches of 5."""
     prior, data = neural_prior(), make_data()
     keys = jax.random.split(jax.random.key(0), 4000)
@@ -247,7 +247,7 @@ def test_small_batches_estimate_the_whole_objective_without_bias():
 
 @settings(deadline=None, max_examples=50)
 @given(seed=st.integers(0, 2**31 - 1), lengths=st.tuples(*[st.integers(1, 4)] * len(LENGTHS)))
-def test_padded_rows_and_padded_tasks_never_matter(seed, lengths):
+def test_fpacoh_objective_padded_rows_and_padded_tasks_never_matter(seed, lengths):
     rng = np.random.default_rng(seed)
     data = DATA
     mask = np.arange(4) < np.array([*lengths, 0, 0, 0])[:, None]
@@ -270,7 +270,7 @@ def test_padded_rows_and_padded_tasks_never_matter(seed, lengths):
 DATA, PRIOR = make_data(), neural_prior()
 
 
-def test_measurement_sets_may_come_from_the_tasks_alone():
+def test_fpacoh_objective_measurement_sets_may_come_from_the_tasks_alone():
     objective = eqx.tree_at(lambda o: o.data.mask, make_objective(DATA), jnp.ones_like(DATA.mask))
     objective = FPacohObjective(
         objective.data,

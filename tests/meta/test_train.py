@@ -98,7 +98,7 @@ def assert_equal(got, expected) -> None:
     ("num_steps", "steps_of_full_length"),
     [(0, 0), (1, 1), (150, 150), (1000, 1000), (1001, 1000.5), (2500, 1000 + 500 + 125)],
 )
-def test_the_learning_rate_decays_every_thousand_steps(num_steps, steps_of_full_length):
+def test_train_learning_rate_decays_every_thousand_steps(num_steps, steps_of_full_length):
     schedule = Schedule(learning_rate=0.001, learning_rate_decay=0.5, weight_decay=0.0)
     trained = train(toy(), Slope(jnp.asarray(3.0)), schedule, num_steps, key=KEY)
     for before, after in zip(trainable(toy()), trainable(trained.model), strict=True):
@@ -106,7 +106,7 @@ def test_the_learning_rate_decays_every_thousand_steps(num_steps, steps_of_full_
         np.testing.assert_allclose(before - after, expected, rtol=1e-6)
 
 
-def test_weight_decay_shrinks_matrices_only():
+def test_train_weight_decay_shrinks_matrices_only():
     """Without a gradient, only the decay acts: each step by the factor 1 - rate * decay."""
     schedule = Schedule(learning_rate=0.01, learning_rate_decay=1.0, weight_decay=0.5)
     trained = train(toy(), Slope(jnp.asarray(0.0)), schedule, 30, key=KEY).model
@@ -115,13 +115,13 @@ def test_weight_decay_shrinks_matrices_only():
     assert float(trained.scalar) == 0.5
 
 
-def test_what_is_not_trainable_is_kept():
+def test_train_keeps_what_is_not_trainable():
     trained = train(toy(), Slope(jnp.asarray(1.0)), NO_DECAY, 5, key=KEY).model
     assert int(trained.count) == 7 and trained.name == "toy"
     assert trained.count.dtype == toy().count.dtype
 
 
-def test_adam_by_hand():
+def test_train_matches_adam_by_hand():
     """Three steps on a quadratic in one number, from the published update rule."""
     schedule = Schedule(learning_rate=0.1, learning_rate_decay=1.0, weight_decay=0.2)
     trained = train(toy(), noisy(weight=0.5), schedule, 3, key=KEY).model
@@ -155,21 +155,21 @@ def test_train_history_has_one_value_per_step(num_steps):
     assert len(np.unique(trained.history["noise"])) == num_steps
 
 
-def test_a_longer_training_starts_like_a_shorter_one():
+def test_train_longer_starts_like_a_shorter_training():
     short = train(toy(), noisy(), NO_DECAY, 130, key=KEY).history
     long = train(toy(), noisy(), NO_DECAY, 250, key=KEY).history
     for name in short:
         np.testing.assert_array_equal(short[name], long[name][:130])
 
 
-def test_a_quadratic_is_minimised():
+def test_train_minimises_a_quadratic():
     schedule = Schedule(learning_rate=0.1, learning_rate_decay=0.1, weight_decay=0.0)
     trained = train(toy(), noisy(target=3.0), schedule, 3000, key=KEY).model
     np.testing.assert_allclose(trained.vector, [3.0, 3.0], atol=0.2)
     np.testing.assert_allclose(trained.matrix, np.zeros((2, 3)), atol=1e-3)
 
 
-def test_a_loss_that_is_not_finite_is_an_error_that_names_the_term():
+def test_train_names_the_term_of_a_loss_that_is_not_finite():
     schedule = Schedule(learning_rate=0.004, learning_rate_decay=1.0, weight_decay=0.0)
     objective = Broken(jnp.asarray(0.0))
     # From 0.5 the parameter needs 125 steps to zero: the first hundred are fine.
@@ -178,7 +178,7 @@ def test_a_loss_that_is_not_finite_is_an_error_that_names_the_term():
         train(toy(), objective, schedule, 300, key=KEY)
 
 
-def test_a_model_that_is_not_finite_is_an_error_even_after_the_last_step():
+def test_train_refuses_a_model_that_is_not_finite_after_the_last_step():
     """The terms are those before each step; the last step can still break the model."""
     schedule = Schedule(learning_rate=np.inf, learning_rate_decay=1.0, weight_decay=0.0)
     with pytest.raises(FloatingPointError, match="The trained model is not finite"):
@@ -227,7 +227,7 @@ def make_objective(num_tasks: int = 5, kappa: float = 0.1) -> FPacohObjective:
     )
 
 
-def test_the_same_key_gives_the_same_prior_bit_for_bit():
+def test_train_same_key_gives_the_same_prior_bit_for_bit():
     first, again = (train(make_prior(), make_objective(), NO_DECAY, 120, key=KEY) for _ in "ab")
     assert_equal(first.model, again.model)
     for name, values in first.history.items():
@@ -238,7 +238,7 @@ def test_the_same_key_gives_the_same_prior_bit_for_bit():
     assert sum(np.abs(a - b).max() > 1e-6 for a, b in pairs) >= len(trainable(other.model)) - 1
 
 
-def test_the_objective_falls_on_a_small_real_problem():
+def test_train_objective_falls_on_a_small_real_problem():
     history = train(make_prior(), make_objective(), NO_DECAY, 500, key=KEY).history
     assert set(history) == {"fit", "complexity"}
     total = history["fit"] + history["complexity"]
@@ -246,7 +246,7 @@ def test_the_objective_falls_on_a_small_real_problem():
     assert history["complexity"].min() > 0
 
 
-def test_new_numbers_and_new_tasks_do_not_trace_again():
+def test_train_does_not_trace_again_for_new_numbers_and_tasks():
     """Learning rate, kappa, key, starting point, and one more task within the padding (5 to 8)."""
     train(make_prior(), make_objective(5), NO_DECAY, 120, key=KEY)
     TRACES.clear()
@@ -261,7 +261,7 @@ def test_new_numbers_and_new_tasks_do_not_trace_again():
     assert len(TRACES) > 0
 
 
-def test_a_batch_of_trainings_equals_separate_ones():
+def test_train_many_equals_separate_trainings():
     """Different starts, kappas, rates, decays and keys over the same tasks."""
     num_steps, kappas, rates, decays = 110, (0.01, 0.1, 1.0), (0.01, 0.005, 0.002), (0.0, 0.1, 0.5)
     starts = [make_prior(jax.random.key(seed)) for seed in (5, 6, 7)]

@@ -74,7 +74,7 @@ def numbers(these: Trainings) -> np.ndarray:
 
 
 @pytest.mark.parametrize("pieces", [(130,), (30, 100), (1, 99, 7, 23)])
-def test_in_pieces_as_in_one_go(pieces):
+def test_trainings_in_pieces_equal_one_call(pieces):
     these = trainings()
     for steps in pieces:
         while steps > 0:
@@ -85,7 +85,7 @@ def test_in_pieces_as_in_one_go(pieces):
     np.testing.assert_allclose(numbers(these), at_once.model.where, rtol=1e-12)
 
 
-def test_the_learning_rate_goes_on_falling_from_piece_to_piece():
+def test_trainings_learning_rate_goes_on_falling_from_piece_to_piece():
     """The thousandth step and the next are in different pieces."""
     these = trainings()
     for _ in range(12):
@@ -99,7 +99,7 @@ def test_the_learning_rate_goes_on_falling_from_piece_to_piece():
 
 @settings(deadline=None, max_examples=20)
 @given(st.lists(st.integers(0, NUM), min_size=1, max_size=5))
-def test_who_stopped_stays_bit_for_bit_and_the_others_do_not_notice(stops):
+def test_trainings_that_stopped_stay_bit_for_bit(stops):
     """Training `i` stops in the piece in which `i` first appears; `NUM` stands for nobody."""
     these, control = trainings(), trainings()
     going_on = ALL.copy()
@@ -193,7 +193,7 @@ blocks = st.integers(0, 6).flatmap(lambda i: st.tuples(st.just(i), st.integers(0
 
 @settings(deadline=None, max_examples=40)
 @given(blocks, st.integers(0, 2**31 - 1))
-def test_what_is_held_out_might_as_well_not_be_there(where, seed):
+def test_trainings_do_not_depend_on_held_out_tasks(where, seed):
     """Batches, fit and divergence, weight and all, are those of the tasks without the block."""
     first, count = where
     others = np.r_[0:first, first + count : 7]
@@ -220,7 +220,7 @@ def which_tasks(held_out: HeldOut, num: int, seed: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("first", "count"), [(0, 2), (2, 3), (5, 2), (3, 0)])
-def test_the_others_are_drawn_equally_often_and_those_never(first, count):
+def test_trainings_draw_held_out_tasks_never_and_others_equally_often(first, count):
     drawn = which_tasks(block(first, count), 3000, first)
     counts = np.bincount(drawn.ravel(), minlength=7)
     others = np.r_[0:first, first + count : 7]
@@ -233,12 +233,12 @@ def test_the_others_are_drawn_equally_often_and_those_never(first, count):
     assert all(len(set(batch)) == 3 for batch in drawn[:200].tolist())
 
 
-def test_without_a_block_its_tasks_would_be_drawn():
+def test_trainings_held_out_test_can_fail():
     counts = np.bincount(which_tasks(block(0, 0), 300, 0).ravel(), minlength=7)
     assert (counts > 60).all()
 
 
-def test_the_divergence_weighs_by_the_number_of_tasks_that_may_be_seen():
+def test_trainings_divergence_weighs_by_the_number_of_tasks_that_may_be_seen():
     """Of one batch: kappa (1 / sqrt n + 1 / (n T)) KL, with T the same in all tasks."""
     tasks = make_tasks(*[4] * 7)
     model, this = neural_gp(2, 2, key=jr.key(1)), objective(tasks)
@@ -296,7 +296,7 @@ def uniformity(rows: np.ndarray, length: int) -> float:
     return float(scipy.stats.chi2(length - 1).sf(statistic * (length - 1) / length))
 
 
-def test_of_a_long_run_a_uniform_part_is_drawn():
+def test_measure_tasks_draws_a_uniform_part_of_a_long_run():
     rows, measured = drawn_points((3, 11), 6, 1500)
     assert measured.tasks.x.shape == (1500, 2, 6, 2)
     short, long = rows[:, 0], rows[:, 1]
@@ -308,7 +308,7 @@ def test_of_a_long_run_a_uniform_part_is_drawn():
     assert uniformity(np.tile(np.arange(6), (1500, 1)), 11) < 1e-12
 
 
-def test_measurement_sets_of_a_long_run_are_made_of_its_points_and_of_the_domain():
+def test_measure_tasks_of_a_long_run_uses_its_points_and_the_domain():
     _, measured = drawn_points((3, 11), 6, 50)
     points, rows = np.asarray(measured.points), np.asarray(measured.rows)
     assert points.shape == (50, 2, 6 + 2, 2) and rows.shape == (50, 2, 5)
@@ -321,13 +321,13 @@ def test_measurement_sets_of_a_long_run_are_made_of_its_points_and_of_the_domain
             assert len(from_task) == 3 and mask[i, task][from_task].all()
 
 
-def test_runs_that_are_short_enough_are_left_alone():
+def test_measure_tasks_leaves_short_runs_whole():
     ours, theirs = (drawn_points((3, 11), longest, 20).measured for longest in (12, 128))
     for mine, other in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
         np.testing.assert_array_equal(mine, other)
 
 
-def test_a_step_on_a_long_run_has_a_gradient():
+def test_measure_tasks_of_a_long_run_has_a_gradient():
     tasks = make_tasks(3, 11, 11)
     this = FPacohObjective(
         meta_data(tasks, fit_standardiser(tasks.x, tasks.y, tasks.mask)),

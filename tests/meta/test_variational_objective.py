@@ -122,7 +122,9 @@ def relative_error(expected, found):
     return np.linalg.norm(found - expected) / np.linalg.norm(expected)
 
 
-def test_without_variance_and_score_noise_it_is_the_map_objective(data, prior):
+def test_variational_objective_without_variance_and_score_noise_it_is_the_map_objective(
+    data, prior
+):
     """All priors are one and the mixture is that Gaussian: with its score known, every gradient
     equals that of F-PACOH-MAP to rounding."""
     fit, own_fit, expected, found = complexity_gradients(
@@ -133,7 +135,9 @@ def test_without_variance_and_score_noise_it_is_the_map_objective(data, prior):
 
 
 @pytest.mark.slow
-def test_without_variance_the_estimated_score_gives_the_map_gradient(data, prior):
+def test_variational_objective_without_variance_the_estimated_score_gives_the_map_gradient(
+    data, prior
+):
     """What the estimator adds to the Gaussian part is noise: 200 functions agree with the closed
     form up to a tenth, and another hyper-prior, as a negative control, does not."""
     estimated = complexity_gradients(data, prior, num_functions=50, estimator=SpectralStein())
@@ -207,7 +211,9 @@ def mean_gradients(data, num_priors, estimator, num_batches=60):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("estimator", [SpectralStein(), MomentMatching()])
-def test_the_gradient_of_the_divergence_against_a_case_in_closed_form(data, estimator):
+def test_variational_objective_gradient_of_the_divergence_against_a_case_in_closed_form(
+    data, estimator
+):
     """Forty priors stand for infinitely many: the logarithm of the determinant of their covariance
     is biased, by less than a tenth in the gradient. Both derivatives are far from zero."""
     found, expected = mean_gradients(data, 40, estimator)
@@ -217,7 +223,7 @@ def test_the_gradient_of_the_divergence_against_a_case_in_closed_form(data, esti
     assert abs(few[1] - expected[1]) > 2 * abs(found[1] - expected[1])
 
 
-def test_the_fit_is_the_mean_over_priors(data, prior):
+def test_variational_objective_fit_is_the_mean_over_priors(data, prior):
     objective = variational(data, prior, num_priors=3)
     batch = eqx.filter_jit(objective.draw)(key=jr.key(1))
     model = hyper_posterior(prior, 0.1)
@@ -233,7 +239,7 @@ def test_the_fit_is_the_mean_over_priors(data, prior):
     assert np.std(each.mean(axis=1)) > 0
 
 
-def test_moments_of_a_mixture_follow_from_its_samples():
+def test_variational_objective_moments_of_a_mixture_follow_from_its_samples():
     """Law of total variance, against two million plain draws: three standard errors."""
     rng = np.random.default_rng(0)
     roots = rng.normal(size=(3, 2, 2))
@@ -260,7 +266,7 @@ def test_antithetic_normals_cancel_and_are_normal():
 
 
 @pytest.mark.slow
-def test_a_hyper_prior_without_gaussian_marginals_is_followed_too(data, prior):
+def test_variational_objective_hyper_prior_without_gaussian_marginals_is_followed_too(data, prior):
     """With many degrees of freedom a Student-t process is its Gaussian process, and so is the
     gradient; with 2.1 it is another."""
     gaussian = gp_hyper_prior(0.4, 1.5)

@@ -55,7 +55,7 @@ def textbook(features, y):
 
 @pytest.mark.parametrize("condition", WEIGHTS)
 @pytest.mark.parametrize(("num", "dimension"), [(1, 5), (6, 6), (20, 4)])
-def test_the_posterior_is_the_textbooks(condition, num, dimension):
+def test_ablr_posterior_matches_the_textbook(condition, num, dimension):
     features, y = observations(0, num, dimension)
     weights = condition(PRIOR, features, y, jnp.ones(num, bool))
     mean, covariance = textbook(features, y)
@@ -71,7 +71,7 @@ def test_the_posterior_is_the_textbooks(condition, num, dimension):
 
 @pytest.mark.parametrize("evidence", EVIDENCES)
 @pytest.mark.parametrize(("num", "dimension"), [(1, 5), (6, 6), (20, 4)])
-def test_the_evidence_is_the_density_of_the_data(evidence, num, dimension):
+def test_ablr_evidence_is_the_density_of_the_data(evidence, num, dimension):
     features, y = observations(1, num, dimension)
     phi = np.asarray(features)
     covariance = WEIGHT_VARIANCE * phi @ phi.T + (NOISE_VARIANCE + JITTER) * np.eye(num)
@@ -81,7 +81,7 @@ def test_the_evidence_is_the_density_of_the_data(evidence, num, dimension):
 
 
 @pytest.mark.parametrize(("num", "dimension"), [(4, 9), (9, 4)])
-def test_the_smaller_space_is_chosen(num, dimension):
+def test_ablr_smaller_space_is_chosen(num, dimension):
     features, y = observations(2, num, dimension)
     weights = PRIOR.condition(features, y, jnp.ones(num, bool))
     assert isinstance(weights, DataSpaceWeights if num < dimension else FeatureSpaceWeights)
@@ -101,7 +101,7 @@ CAPACITY, DIMENSION = 8, 5
     log_noise=st.floats(-16.0, 2.0),
     log_weight=st.floats(-3.0, 3.0),
 )
-def test_the_spaces_agree_and_padded_rows_never_matter(seed, length, log_noise, log_weight):
+def test_ablr_spaces_agree_and_padded_rows_never_matter(seed, length, log_noise, log_weight):
     features, y = observations(seed, CAPACITY, DIMENSION)
     mask = jnp.arange(CAPACITY) < length
     junk = 1e3 * jr.normal(jr.key(seed), (CAPACITY, DIMENSION + 1))
@@ -116,7 +116,7 @@ def test_the_spaces_agree_and_padded_rows_never_matter(seed, length, log_noise, 
         np.testing.assert_allclose(along[0], along[1], rtol=1e-5, atol=1e-8)
 
 
-def test_gradients_of_the_evidence_match_finite_differences_in_both_spaces():
+def test_ablr_gradients_of_the_evidence_match_finite_differences_in_both_spaces():
     num, dimension = 6, 4
     features, y = observations(3, num, dimension)
     mask = jnp.arange(num) < num - 1
@@ -142,7 +142,7 @@ def test_gradients_of_the_evidence_match_finite_differences_in_both_spaces():
 
 
 @pytest.mark.parametrize("condition", WEIGHTS)
-def test_drawn_weights_have_the_posterior_mean_and_covariance(condition):
+def test_ablr_drawn_weights_have_the_posterior_mean_and_covariance(condition):
     num_draws = 40_000
     features, y = observations(4, 3, 4)
     weights = condition(PRIOR, features, y, jnp.ones(3, bool))
@@ -183,15 +183,15 @@ def wave_prior(wave_tasks, method):
 
 
 @pytest.mark.slow
-def test_it_learns_features_that_a_fixed_gp_cannot_know(wave_prior, wave_tasks):
-    vanilla = mp.learn(wave_tasks, method=FixedGP())
-    errors = {"ours": [], "vanilla": []}
+def test_ablr_learns_features_that_a_fixed_gp_lacks(wave_prior, wave_tasks):
+    fixed = mp.learn(wave_tasks, method=FixedGP())
+    errors = {"ours": [], "fixed": []}
     for seed in range(100, 110):
         x, y = wave(seed, 60)
-        for name, prior in (("ours", wave_prior), ("vanilla", vanilla)):
+        for name, prior in (("ours", wave_prior), ("fixed", fixed)):
             mean, _ = prior.condition(x[:4], y[:4]).predict(x[4:])
             errors[name].append(np.mean((mean - y[4:]) ** 2))
-    assert np.median(errors["ours"]) < 0.2 * np.median(errors["vanilla"])
+    assert np.median(errors["ours"]) < 0.2 * np.median(errors["fixed"])
 
 
 @eqx.filter_jit
@@ -208,7 +208,7 @@ def kept(surrogate):
 @pytest.mark.slow
 @pytest.mark.parametrize("spare", [0, 50])
 @pytest.mark.parametrize("length", [0, 9])
-def test_predictions_are_the_textbooks_in_the_units_of_the_run(wave_prior, spare, length):
+def test_ablr_predictions_match_the_textbook_in_the_units_of_the_run(wave_prior, spare, length):
     """Capacities 16 and 64, on either side of the 32 features."""
     surrogate = kept(wave_prior.surrogate)
     model, standardiser = surrogate.model, surrogate.standardiser
@@ -240,7 +240,7 @@ def test_predictions_are_the_textbooks_in_the_units_of_the_run(wave_prior, spare
 
 @pytest.mark.slow
 @pytest.mark.parametrize("capacity", [16, 64])
-def test_samples_and_paths_have_the_moments(wave_prior, capacity):
+def test_ablr_samples_and_paths_have_the_moments(wave_prior, capacity):
     num_draws = 20_000
     x, y = wave(200, 3)
     run = empty_run(capacity, 1)
@@ -259,7 +259,7 @@ def test_samples_and_paths_have_the_moments(wave_prior, capacity):
 
 
 @pytest.mark.slow
-def test_a_run_refines_the_precisions(wave_prior):
+def test_ablr_run_refines_the_precisions(wave_prior):
     """Noise of a fifth of the range raises the noise; a spread of zero keeps what was learned."""
     x, y = wave(300, 12)
     noisy = y + 0.05 * np.random.default_rng(0).normal(size=12)
@@ -272,7 +272,7 @@ def test_a_run_refines_the_precisions(wave_prior):
 
 
 @pytest.mark.slow
-def test_conditioning_is_vectorised_over_runs(wave_prior):
+def test_ablr_conditioning_is_vectorised_over_runs(wave_prior):
     runs = [run_of(0.5 + x / 2, y) for x, y in (wave(1, 3), wave(2, 7), wave(3, 16))]
     stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *runs)
     at = jnp.asarray([0.4])

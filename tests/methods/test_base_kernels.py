@@ -91,7 +91,7 @@ def test_fixed_gp_with_a_base_kernel_matches_sklearn(tasks):
 
 
 @pytest.mark.parametrize("method", [FixedGP(), FittedGP(num_steps=5)])
-def test_a_unit_squared_exponential_is_the_default_kernel(method, tasks):
+def test_base_kernel_unit_squared_exponential_is_the_default_kernel(method, tasks):
     same = dataclasses.replace(method, kernel=SquaredExponential())
     priors = [mp.learn(tasks, method=m, seed=0) for m in (method, same)]
     points, values = tasks.space.decode(tasks.x[3, :5]), tasks.y[3, :5]
@@ -99,7 +99,7 @@ def test_a_unit_squared_exponential_is_the_default_kernel(method, tasks):
     np.testing.assert_allclose(first, second, rtol=1e-6)
 
 
-def test_configurations_with_different_switches_are_trained_at_once(tasks):
+def test_base_kernel_configurations_with_different_switches_are_trained_at_once(tasks):
     methods = [FPacohMap(num_steps=5, offset=on, kernel=KERNEL) for on in (True, False)]
     together = meta_train_many(methods, tasks, keys=jr.split(jr.key(0), 2))
     assert isinstance(together, GPSurrogate) and isinstance(together.process, EffectsProcess)
@@ -107,7 +107,7 @@ def test_configurations_with_different_switches_are_trained_at_once(tasks):
     assert together.process.has_offset.dtype == bool
 
 
-def test_configurations_with_different_kernels_are_not_trained_at_once(tasks):
+def test_base_kernel_configurations_with_different_kernels_are_not_trained_at_once(tasks):
     methods = [FPacohMap(kernel=k) for k in (KERNEL, Constant() * Matern())]
     with pytest.raises(ValueError, match="equal sizes, but `kernel` takes the values"):
         meta_train_many(methods, tasks, keys=jr.split(jr.key(0), 2))

@@ -40,7 +40,7 @@ def conditioned(surrogate, run):
 
 
 @pytest.mark.parametrize("num", [pytest.param(0, marks=pytest.mark.slow), 5])
-def test_predictions_are_the_mixture_of_trainings_one_by_one(surrogate, tasks, num):
+def test_ensemble_predictions_are_the_mixture_of_trainings_one_by_one(surrogate, tasks, num):
     run = run_on(tasks, num)
     posterior = conditioned(surrogate, run)
     alone = [conditioned(BASE.meta_train(tasks, key=key), run) for key in jr.split(jr.key(0), 3)]
@@ -60,7 +60,7 @@ def test_predictions_are_the_mixture_of_trainings_one_by_one(surrogate, tasks, n
         np.testing.assert_allclose(posterior.cdf(jnp.asarray(x), jnp.asarray(y)), below, rtol=1e-6)
 
 
-def test_members_differ(surrogate):
+def test_ensemble_members_differ(surrogate):
     leaves = jax.tree.leaves(eqx.filter(surrogate.members, eqx.is_inexact_array))
     assert any(len(np.unique(np.asarray(leaf).reshape(3, -1), axis=0)) == 3 for leaf in leaves)
 
@@ -78,7 +78,7 @@ def two_levels(weights):
     return MixturePosterior(eqx.filter_vmap(one)(jnp.array([0.0, 10.0])), jnp.asarray(weights))
 
 
-def test_moments_of_unequal_weights_by_hand():
+def test_ensemble_moments_of_unequal_weights_by_hand():
     found = two_levels([0.8, 0.2]).moments(jnp.array([0.3]))
     np.testing.assert_allclose(found.mean, 2.0)
     # 0.8 * 0.2 * 10^2, and what each level is unsure of.
@@ -86,7 +86,7 @@ def test_moments_of_unequal_weights_by_hand():
     np.testing.assert_allclose(found.noise_variance, 1e-6)
 
 
-def test_each_draw_is_of_one_member_in_proportion_to_the_weights():
+def test_ensemble_each_draw_is_of_one_member_in_proportion_to_the_weights():
     posterior, x = two_levels([0.8, 0.2]), jnp.array([[0.2], [0.7]])
 
     @eqx.filter_jit
@@ -110,7 +110,7 @@ def test_each_draw_is_of_one_member_in_proportion_to_the_weights():
         ({"base": BASE, "members": 1.5}, "`members` of Ensemble is 1.5; give a whole number"),
     ],
 )
-def test_what_cannot_be_an_ensemble_is_said(fields, message):
+def test_ensemble_refuses_bad_settings(fields, message):
     # Called by itself: in these tests, wrong types are stopped before it is.
     with pytest.raises((TypeError, ValueError), match=message):
         Ensemble.__post_init__(SimpleNamespace(**fields))  # pyright: ignore

@@ -78,7 +78,7 @@ def our_fit(x, y):
         (2, "few"),
     ],
 )
-def test_the_fit_is_as_good_as_scipys_best_of_ten(d, kind):
+def test_fitted_gp_fit_is_as_good_as_scipys_best_of_ten(d, kind):
     """Where the run says something: on one that looks like noise in two dimensions, the density
     has many modes, and neither search finds the best of them reliably."""
     rng = np.random.default_rng(d)
@@ -93,7 +93,7 @@ def test_the_fit_is_as_good_as_scipys_best_of_ten(d, kind):
     assert log_posterior(our_fit(x, y), x, y) >= best_by_scipy(x, y) - 1e-2
 
 
-def test_a_poor_fit_would_be_noticed():
+def test_fitted_gp_fit_test_can_fail():
     """Negative control: the starting point itself is far from the optimum."""
     rng = np.random.default_rng(0)
     x = rng.uniform(size=(14, 2))
@@ -103,7 +103,7 @@ def test_a_poor_fit_would_be_noticed():
     assert log_posterior(start, x, y) < best_by_scipy(x, y, num_starts=3) - 1.0
 
 
-def test_without_data_the_fit_is_the_most_probable_prior():
+def test_fitted_gp_without_data_the_fit_is_the_most_probable_prior():
     fit = our_fit(np.zeros((0, 2)), np.zeros(0))
     expected = [0.0, -4.0, 0.0, *[np.sqrt(2) + 0.5 * np.log(2)] * 2]
     np.testing.assert_allclose(fit, expected, atol=1e-4)
@@ -114,7 +114,7 @@ def predicted(run, test):
     return jax.vmap(FittedGP().from_scratch(2).condition(run).moments)(test)
 
 
-def test_predictions_follow_the_units_of_the_run():
+def test_fitted_gp_predictions_follow_the_units_of_the_run():
     rng = np.random.default_rng(0)
     x, test = rng.uniform(size=(15, 2)), rng.uniform(size=(5, 2))
     y = np.sin(4 * x).sum(axis=1)
@@ -125,7 +125,7 @@ def test_predictions_follow_the_units_of_the_run():
 
 
 @pytest.mark.parametrize("y", [[5.0], [3.0, 3.0, 3.0], [0.0, 1.0, 1e6], [1.0, 2.0, 2.5]], ids=str)
-def test_awkward_runs_give_finite_predictions(y):
+def test_fitted_gp_awkward_runs_give_finite_predictions(y):
     x = np.full((len(y), 2), 0.5)  # all at one place
     moments = predicted(
         run_of(x, np.array(y)), jnp.array([[0.5, 0.5], [0.1, 0.9]] * 2 + [[1, 1.0]])

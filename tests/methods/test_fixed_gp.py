@@ -1,4 +1,4 @@
-"""The vanilla GP against scikit-learn's, on data standardised by hand."""
+"""The fixed GP against scikit-learn's, on data standardised by hand."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def sklearn_predict(d, x, y, test):
 
 @pytest.mark.parametrize("d", [1, 3])
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
-def test_posterior_matches_sklearn(d, direction):
+def test_fixed_gp_posterior_matches_sklearn(d, direction):
     rng = np.random.default_rng(d)
     low, high = -2.0, 6.0
     space = mp.Space(**{f"x{j}": mp.Real(low, high) for j in range(d)})
@@ -59,7 +59,7 @@ def from_scratch(run, test):
     return jax.vmap(METHOD.from_scratch(2).condition(run).moments)(test)
 
 
-def test_a_first_run_is_standardised_by_itself():
+def test_self_standardised_gp_standardises_by_the_run():
     """Inputs as a uniform distribution would be: mean 1/2, variance 1/12."""
     rng = np.random.default_rng(0)
     x, y, test = rng.uniform(size=(6, 2)), 100 + 7 * rng.normal(size=6), rng.uniform(size=(4, 2))
@@ -75,7 +75,7 @@ def test_a_first_run_is_standardised_by_itself():
 @pytest.mark.parametrize(
     "y, level", [([], 0.0), ([41.0], 41.0), ([1e6, 1e6, 1e6], 1e6), ([0.0, 0.0], 0.0)]
 )
-def test_where_a_first_run_says_nothing_of_the_scale_it_is_one(y, level):
+def test_self_standardised_gp_has_scale_one_where_the_run_has_none(y, level):
     x = np.linspace(0.1, 0.2, len(y))[:, None] * np.ones((1, 2))
     moments = from_scratch(run_of(x, np.array(y)), jnp.array([[0.9, 0.9]]))
     np.testing.assert_allclose(moments.mean, [level], rtol=1e-12, atol=1e-12)

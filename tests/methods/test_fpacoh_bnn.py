@@ -48,7 +48,7 @@ def condition(surrogate, observed: Observations):
 
 
 @pytest.mark.parametrize("noise_variance", [0.5, 1e-3])
-def test_particles_of_a_linear_network_are_draws_of_the_exact_posterior(noise_variance):
+def test_fpacoh_bnn_particles_of_a_linear_network_are_draws_of_the_exact_posterior(noise_variance):
     """Bayesian linear regression by the normal equations, within five standard errors. Two
     observations leave one direction of the three weights to the prior."""
     prior, observed, num = linear_prior(noise_variance), observations(2), 4000
@@ -73,7 +73,7 @@ def test_particles_of_a_linear_network_are_draws_of_the_exact_posterior(noise_va
 
 
 @pytest.mark.slow
-def test_without_observations_the_particles_are_draws_of_the_prior():
+def test_fpacoh_bnn_without_observations_the_particles_are_draws_of_the_prior():
     prior = network_prior(2, 5, 1, 0.3, key=jr.key(0))
     model = surrogate(prior)
     posterior = condition(model, observations(0))
@@ -82,7 +82,7 @@ def test_without_observations_the_particles_are_draws_of_the_prior():
 
 
 @pytest.mark.slow
-def test_the_capacity_of_a_run_does_not_matter():
+def test_fpacoh_bnn_capacity_of_a_run_does_not_matter():
     model = surrogate(network_prior(2, 5, 1, 0.3, key=jr.key(0)))
     small, large = (condition(model, observations(5, capacity)) for capacity in (8, 32))
     np.testing.assert_allclose(large.particles, small.particles, atol=1e-6)
@@ -90,7 +90,7 @@ def test_the_capacity_of_a_run_does_not_matter():
 
 
 @pytest.mark.slow
-def test_smoothing_keeps_mean_and_variance_of_the_particles():
+def test_fpacoh_bnn_smoothing_keeps_mean_and_variance_of_the_particles():
     model = surrogate(network_prior(2, 5, 1, 0.3, key=jr.key(0)))
     posterior = condition(model, observations(3))
     x = jnp.asarray([0.3, 0.8])
@@ -100,7 +100,7 @@ def test_smoothing_keeps_mean_and_variance_of_the_particles():
     np.testing.assert_allclose(found.function_variance, values.var(), rtol=1e-9)
 
 
-def test_the_run_tells_how_noisy_it_is():
+def test_fpacoh_bnn_learns_the_noise_of_a_run():
     """Around a learned noise that is wrong, unless it is to be kept."""
     prior = linear_prior(0.1)
     free = Spread(jnp.asarray(3.0), jnp.asarray(1.0))
@@ -112,7 +112,7 @@ def test_the_run_tells_how_noisy_it_is():
 
 
 @pytest.mark.slow
-def test_the_posterior_is_calibrated_on_functions_of_the_prior():
+def test_fpacoh_bnn_posterior_is_calibrated_on_functions_of_the_prior():
     """600 predictions of 60 tasks: an error of 0.04 is chance. Anchors with a tenth of their
     spread, which is what a collapsed ensemble has, are far from it."""
     prior = network_prior(1, 8, 2, 0.5, key=jr.key(4))
@@ -139,7 +139,7 @@ def test_the_posterior_is_calibrated_on_functions_of_the_prior():
     assert worse > 0.09
 
 
-def test_settings_without_meaning_are_refused():
+def test_fpacoh_bnn_settings_without_meaning_are_refused():
     with pytest.raises(ValueError, match="num_particles"):
         FPacohBNN(num_particles=3)
 
@@ -161,7 +161,7 @@ def waves(num: int, length: int, seed: int) -> mp.Tasks:
         pytest.param("sliced", marks=pytest.mark.study),
     ],
 )
-def test_it_learns_what_tasks_have_in_common(estimator):
+def test_fpacoh_bnn_learns_what_tasks_have_in_common(estimator):
     """Better predictions of unseen tasks than a GP without a past, and calibrated ones."""
     steps = 400 if estimator == "spectral" else 200
     method = FPacohBNN(num_steps=steps, width=12, score_estimator=estimator)

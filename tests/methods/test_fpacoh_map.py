@@ -28,12 +28,12 @@ def new_hill(seed, num):
     return points, 2.0 - (((points - top) / [0.8, 4.0]) ** 2).sum(axis=1)
 
 
-def test_it_learns_what_a_fixed_gp_cannot_know(hill_prior, hill_tasks):
+def test_fpacoh_map_learns_what_a_fixed_gp_cannot(hill_prior, hill_tasks):
     """On unseen tasks, before any data and after three points: closer, and more probable."""
-    vanilla = mp.learn(hill_tasks, method=FixedGP())
+    fixed = mp.learn(hill_tasks, method=FixedGP())
     for num_context in (0, 3):
         errors, densities = {}, {}
-        for name, prior in (("ours", hill_prior), ("vanilla", vanilla)):
+        for name, prior in (("ours", hill_prior), ("fixed", fixed)):
             error, density = [], []
             for seed in range(100, 110):
                 x, y = new_hill(seed, 40)
@@ -41,11 +41,11 @@ def test_it_learns_what_a_fixed_gp_cannot_know(hill_prior, hill_tasks):
                 error.append(np.mean((posterior.predict(x)[0] - y) ** 2))
                 density.append(np.mean(posterior.log_density(x, y)))
             errors[name], densities[name] = np.mean(error), np.mean(density)
-        assert errors["ours"] < 0.2 * errors["vanilla"]
-        assert densities["ours"] > densities["vanilla"] + 0.5
+        assert errors["ours"] < 0.2 * errors["fixed"]
+        assert densities["ours"] > densities["fixed"] + 0.5
 
 
-def test_kappa_pulls_the_prior_towards_the_hyper_prior(hill_tasks, quick_fpacoh):
+def test_fpacoh_map_kappa_pulls_the_prior_towards_the_hyper_prior(hill_tasks, quick_fpacoh):
     """Functional divergence left after training, and how far the mean strays from zero."""
     divergence, spread = [], []
     cube = np.random.default_rng(0).uniform([-1.0, 0.0], [1.0, 10.0], (50, 2))
@@ -58,13 +58,13 @@ def test_kappa_pulls_the_prior_towards_the_hyper_prior(hill_tasks, quick_fpacoh)
     assert spread[0] > 2 * spread[2]
 
 
-def test_a_batch_of_different_sizes_is_refused(hill_tasks):
+def test_fpacoh_map_batch_of_different_sizes_is_refused(hill_tasks):
     methods = [FPacohMap(), FPacohMap(num_steps=7)]
     with pytest.raises(ValueError, match=r"`num_steps` takes the values \[7, 4000\]; [^.]*\.$"):
         meta_train_many(methods, hill_tasks, keys=jr.split(jr.key(0), 2))
 
 
-def test_one_task_is_refused(hill_tasks):
+def test_fpacoh_map_one_task_is_refused(hill_tasks):
     with pytest.raises(ValueError, match="at least 2 tasks, received 1"):
         FPacohMap().meta_train(hill_tasks.subset([2]), key=jr.key(0))
 
@@ -112,12 +112,12 @@ def off_nominal(cdf_values):
     return np.abs(mp.metrics.coverage(cdf_values, LEVELS) - LEVELS) / errors
 
 
-def test_intervals_cover_what_they_say_when_the_prior_is_the_truth(draws):
+def test_fpacoh_map_intervals_cover_when_the_prior_is_the_truth(draws):
     honest, _ = draws
     assert (off_nominal(honest) < LIMIT).all()
 
 
-def test_dishonest_intervals_would_be_noticed(draws):
+def test_fpacoh_map_interval_test_can_fail(draws):
     """Negative controls: half the standard deviation, and a context from another function."""
     honest, shuffled = draws
     overconfident = norm.cdf(2.0 * norm.ppf(np.clip(honest, 1e-12, 1 - 1e-12)))

@@ -37,7 +37,7 @@ RUN_Y = np.array([1.2, 0.3, 1.0])
 
 
 @pytest.mark.slow
-def test_without_variance_it_predicts_as_its_mean_prior(prior):
+def test_fpacoh_vi_without_variance_predicts_as_its_mean_prior(prior):
     """All priors that are drawn are one, and the mixture is the posterior of F-PACOH-MAP."""
     dirac = eqx.tree_at(
         lambda s: s.hyper_posterior.log_std, prior.surrogate, replace_fn=lambda s: s - jnp.inf
@@ -56,7 +56,7 @@ def test_without_variance_it_predicts_as_its_mean_prior(prior):
 
 
 @pytest.mark.slow
-def test_drawn_priors_disagree_more_where_the_hyper_posterior_is_wider(prior):
+def test_fpacoh_vi_drawn_priors_disagree_more_where_the_hyper_posterior_is_wider(prior):
     def disagreement(widening):
         wider = eqx.tree_at(
             lambda s: s.hyper_posterior.log_std,
@@ -72,7 +72,7 @@ def test_drawn_priors_disagree_more_where_the_hyper_posterior_is_wider(prior):
 
 
 @pytest.mark.slow
-def test_density_and_cdf_against_numerical_integration(prior):
+def test_fpacoh_vi_density_and_cdf_against_numerical_integration(prior):
     """One density with several components: its integral is one, and up to a point is the CDF."""
     posterior = prior.condition(RUN_X, RUN_Y)
     x = np.array([[-0.9, 9.0]])
@@ -96,7 +96,7 @@ def test_density_and_cdf_against_numerical_integration(prior):
 
 
 @pytest.mark.slow
-def test_samples_have_the_moments_of_the_mixture(prior):
+def test_fpacoh_vi_samples_have_the_moments_of_the_mixture(prior):
     """4000 joint draws at two points: means and variances within four standard errors."""
     posterior = prior.condition(RUN_X, RUN_Y)
     x = np.array([[-0.9, 9.0], [0.8, 1.0]])
@@ -115,7 +115,7 @@ def hyper_prior_of(prior: mp.Prior) -> str:
 
 
 @pytest.mark.slow
-def test_any_hyper_prior_trains_and_is_remembered_by_description(tasks, tmp_path):
+def test_fpacoh_vi_any_hyper_prior_trains_and_is_remembered_by_description(tasks, tmp_path):
     kernel = SquaredExponential(jnp.log(0.3), jnp.log(1.0))
     heavy = StudentTProcess(gaussian_process(kernel), 4.0)
     learned = mp.learn(tasks, method=replace(QUICK, num_steps=5, hyper_prior=heavy))
@@ -132,13 +132,13 @@ def test_any_hyper_prior_trains_and_is_remembered_by_description(tasks, tmp_path
         mp.learn(tasks, method=loaded.method)
 
 
-def test_an_unknown_estimator_is_named(tasks):
+def test_fpacoh_vi_unknown_estimator_is_named(tasks):
     with pytest.raises(ValueError, match="no score estimator 'magic'; give one of 'spectral'"):
         mp.learn(tasks, method=replace(QUICK, score_estimator="magic"))
 
 
 @pytest.mark.slow
-def test_the_hyper_posterior_learns_its_width(tasks):
+def test_fpacoh_vi_hyper_posterior_learns_its_width(tasks):
     """Parameters begin equally wide and end up differently; training is not frozen."""
     learned = mp.learn(tasks, method=replace(QUICK, num_steps=150, initial_std=0.2), seed=0)
     assert isinstance(learned.surrogate, GPMixtureSurrogate)

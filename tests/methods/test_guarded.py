@@ -1,4 +1,4 @@
-"""The guard: trust in priors known to be right or wrong, mixtures by hand, plain GPs by scipy."""
+"""The guard: trust in priors known to be right or wrong, mixtures by hand, averaged GP by scipy."""
 
 from types import SimpleNamespace
 
@@ -66,26 +66,26 @@ def trust(surrogate, run):
     return surrogate.trust(run)
 
 
-def test_trust_before_the_first_observation_is_the_prior_trust():
+def test_guarded_trust_before_the_first_observation_is_the_prior_trust():
     for surrogate in (FRIENDLY, MISLEADING):
         np.testing.assert_allclose(trust(surrogate, hill_run(0)), 0.95)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_trust_stays_with_a_prior_that_is_right_and_falls_with_one_that_misleads(seed):
+def test_guarded_trust_stays_for_a_right_prior_and_falls_for_a_wrong_one(seed):
     right = [float(trust(FRIENDLY, hill_run(n, seed))) for n in (2, 5, 8, 15)]
     wrong = [float(trust(MISLEADING, hill_run(n, seed))) for n in (2, 5, 8, 15)]
     assert min(right) > CAUTION.all_above and right[-1] > 0.95
     assert max(wrong[1:]) < CAUTION.all_above and max(wrong[2:]) < CAUTION.nothing_below
 
 
-def test_no_single_observation_takes_all_trust():
+def test_guarded_no_single_observation_takes_all_trust():
     for value in (-1e9, 1e9):
         run = run_of(np.array([[0.3, 0.6]]), np.array([value]))
         assert CAUTION.nothing_below < trust(FRIENDLY, run) < CAUTION.all_above
 
 
-def test_a_cluster_proves_nothing():
+def test_guarded_trust_ignores_a_cluster():
     """Points next to each other are foreseen by any model: they do not restore trust."""
     far, near = hill_run(6, 1), hill_run(8, 2, around=np.array([0.9, 0.1]))
     x = np.concatenate([far.x[:6], near.x[:8]])
@@ -96,7 +96,7 @@ def test_a_cluster_proves_nothing():
 
 @settings(max_examples=10, deadline=None)
 @given(num=st.integers(0, CAPACITY), seed=st.integers(0, 100), height=st.sampled_from([1.0, -1.0]))
-def test_trust_belongs_to_the_set_of_observations(num, seed, height):
+def test_guarded_trust_belongs_to_the_set_of_observations(num, seed, height):
     run = hill_run(num, seed)
     rng = np.random.default_rng(seed)
     order = np.concatenate([rng.permutation(num), np.arange(num, CAPACITY)])
@@ -106,7 +106,7 @@ def test_trust_belongs_to_the_set_of_observations(num, seed, height):
     np.testing.assert_allclose(trust(surrogate, permuted), trust(surrogate, run), rtol=1e-9)
 
 
-def test_trust_does_not_depend_on_the_unit_of_the_values():
+def test_guarded_trust_does_not_depend_on_the_unit_of_the_values():
     run = hill_run(9)
     expected = trust(MISLEADING, run)
     other = eqx.tree_at(
@@ -119,7 +119,7 @@ def test_trust_does_not_depend_on_the_unit_of_the_values():
 
 
 @pytest.mark.slow
-def test_batches_are_the_same_as_one_by_one():
+def test_guarded_batches_are_the_same_as_one_by_one():
     runs = [hill_run(n, n) for n in (0, 3, 9)]
     stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *runs)
 
@@ -155,7 +155,7 @@ def everything(posterior):
     ]
 
 
-def test_with_full_trust_the_posterior_is_exactly_the_learned_one():
+def test_guarded_with_full_trust_the_posterior_is_exactly_the_learned_one():
     run, posterior = at_trust(CAUTION.all_above)
     for mine, theirs in zip(
         everything(posterior), everything(conditioned(FRIENDLY.learned, run)), strict=True
@@ -171,7 +171,7 @@ def test_guard_without_trust_has_the_posterior_of_the_non_transfer_gp():
         np.testing.assert_allclose(mine, theirs, rtol=1e-13)
 
 
-def test_settled_leaves_out_what_is_not_used():
+def test_guarded_settled_leaves_out_what_is_not_used():
     assert FRIENDLY.settled(CAUTION.all_above) is FRIENDLY.learned
     assert isinstance(FRIENDLY.settled(CAUTION.nothing_below - 1e-9), AveragedGPSurrogate)
     assert FRIENDLY.unguarded is FRIENDLY.learned and FRIENDLY.judges
@@ -196,14 +196,14 @@ def test_guarded_posterior_in_between_is_their_mixture():
     np.testing.assert_allclose(posterior.cdf(x, y), below)
 
 
-def test_a_learned_prior_that_predicts_nothing_is_not_trusted():
+def test_guarded_learned_prior_that_predicts_nothing_is_not_trusted():
     broken = eqx.tree_at(lambda s: s.learned.process.log_noise_variance, FRIENDLY, jnp.nan)
     assert trust(broken, hill_run(5)) < CAUTION.nothing_below
 
 
 @settings(max_examples=15, deadline=None)
 @given(num=st.integers(1, CAPACITY), seed=st.integers(0, 1000), outwards=st.sampled_from([1, -1]))
-def test_points_are_spread_out(num, seed, outwards):
+def test_guarded_points_are_spread_out(num, seed, outwards):
     run = hill_run(num, seed)
     found, novelty = eqx.filter_jit(spread_out)(run, jnp.asarray(float(outwards)))
     x = np.asarray(found.x)[:num]
@@ -221,20 +221,20 @@ def test_points_are_spread_out(num, seed, outwards):
 
 
 @pytest.mark.slow
-def test_a_long_run_is_judged_by_some_of_its_points():
+def test_guarded_long_run_is_judged_by_some_of_its_points():
     long = hill_run(100)
     found, _ = eqx.filter_jit(spread_out)(long, jnp.asarray(1.0))
     assert found.y.shape == (MOST_SCORED,) and int(found.length) == MOST_SCORED
     assert trust(FRIENDLY, long) > 0.95 and trust(MISLEADING, long) < CAUTION.all_above
 
 
-def test_stages_double_what_they_are_predicted_from():
+def test_guarded_stages_double_what_they_are_predicted_from():
     contexts, stage_of = stages(9)
     np.testing.assert_array_equal(contexts, [0, 1, 2, 4, 8])
     np.testing.assert_array_equal(contexts[stage_of], [0, 1, 2, 2, 4, 4, 4, 4, 8])
 
 
-def test_scores_are_the_densities_of_predictions_from_the_points_before():
+def test_guarded_scores_are_the_densities_of_predictions_from_the_points_before():
     """Against scikit-learn, at the third and fourth point."""
     run = hill_run(4)
     found = np.asarray(eqx.filter_jit(scores)(learned(1.0), run, jnp.asarray(0.3)))
@@ -251,7 +251,7 @@ def test_scores_are_the_densities_of_predictions_from_the_points_before():
     np.testing.assert_allclose(found[2:4], expected, rtol=1e-6)
 
 
-def test_a_plain_process_weighs_its_hyper_parameters_by_evidence():
+def test_averaged_gp_weights_hyper_parameters_by_evidence():
     """Against numerical integration over the scale, which knows no closed form."""
     run = hill_run(6)
     posterior = conditioned(FRIENDLY.plain, run)
@@ -277,7 +277,7 @@ def test_a_plain_process_weighs_its_hyper_parameters_by_evidence():
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
-def test_a_plain_process_finds_level_and_scale_of_a_run(scale):
+def test_averaged_gp_finds_level_and_scale_of_a_run(scale):
     """Far from those of the past as well."""
     run = hill_run(14)
     y = 1e5 + scale * (np.asarray(run.y)[:14] - LEVEL)
@@ -306,12 +306,12 @@ def test_only_a_method_without_a_guard_can_be_guarded(base):
         {"temperature": float("nan")},
     ],
 )
-def test_impossible_numbers_are_said(change):
+def test_guarded_refuses_impossible_numbers(change):
     with pytest.raises(ValueError, match="Guarded.*(change one of them|at least 0)[.]$"):
         Guarded(FPacohMap(), **change)
 
 
-def test_the_numbers_reach_the_surrogate():
+def test_guarded_numbers_reach_the_surrogate():
     blank = Guarded(FPacohMap(), temperature=0.0, prior_trust=0.9).blank_surrogate(2)
     assert blank.caution == Caution(0.9, 0.0, 0.75, 0.25)
     np.testing.assert_allclose(trust(guarded(-1.0, blank.caution), hill_run(9)), 0.9)

@@ -80,7 +80,7 @@ def loss_and_gradient(objective, model, key):
     return eqx.filter_value_and_grad(loss)(model)
 
 
-def test_every_gradient_method_is_tested_here():
+def test_held_out_tests_cover_every_gradient_method():
     ours = {c for c in known_methods().values() if issubclass(c, AbstractGradientMethod)}
     assert ours == {type(method) for method in METHODS}
 

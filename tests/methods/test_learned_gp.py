@@ -54,7 +54,7 @@ def in_user_units(surrogate):
     return lengthscales, variance, float(process.noise_variance) * scale
 
 
-def test_the_hyper_parameters_of_a_known_process_are_recovered(learned):
+def test_learned_gp_hyper_parameters_of_a_known_process_are_recovered(learned):
     lengthscales, variance, noise_variance = in_user_units(learned)
     np.testing.assert_allclose(lengthscales, LENGTHSCALES, rtol=TOLERANCE)
     np.testing.assert_allclose(noise_variance, NOISE_VARIANCE, rtol=TOLERANCE)
@@ -62,7 +62,7 @@ def test_the_hyper_parameters_of_a_known_process_are_recovered(learned):
     np.testing.assert_allclose(variance, VARIANCE, rtol=2 * TOLERANCE)
 
 
-def test_the_start_is_not_within_that_tolerance(learned):
+def test_learned_gp_recovery_test_can_fail(learned):
     """Negative control: the recovery above is the work of the training."""
     method = LearnedGP()
     start = method.surrogate(method.initial(2, key=jr.key(0)), learned.standardiser)
@@ -71,7 +71,7 @@ def test_the_start_is_not_within_that_tolerance(learned):
     assert abs(noise_variance / NOISE_VARIANCE - 1) > 2 * TOLERANCE
 
 
-def test_no_other_hyper_parameters_nearby_are_more_likely(learned, drawn_tasks):
+def test_learned_gp_no_other_hyper_parameters_nearby_are_more_likely(learned, drawn_tasks):
     """The sum of all log-likelihoods by sklearn's kernel and scipy's density."""
     lengthscales, variance, noise_variance = in_user_units(learned)
     constant = float(learned.process.mean.value * learned.standardiser.y_std)
@@ -105,7 +105,7 @@ def small_case():
     return tasks, data, GaussianProcess(ConstantMean(jnp.asarray(0.2)), kernel, jnp.log(0.05))
 
 
-def test_likelihoods_of_a_batch_match_an_independent_implementation():
+def test_learned_gp_likelihoods_of_a_batch_match_an_independent_implementation():
     _, data, process = small_case()
     batch = TaskBatch(data.x, data.y, data.mask)
     found = eqx.filter_jit(log_likelihoods)(process, batch)
@@ -117,7 +117,7 @@ def test_likelihoods_of_a_batch_match_an_independent_implementation():
         np.testing.assert_allclose(found[i], expected, rtol=1e-6)
 
 
-def test_batches_estimate_the_sum_of_the_likelihoods_without_bias():
+def test_learned_gp_batches_estimate_the_sum_of_the_likelihoods_without_bias():
     """The mean over all batches of one task is the negative likelihood per observation."""
     tasks, data, process = small_case()
     objective = LearnedGP(batch_size=1).objective(tasks, data)
@@ -129,7 +129,7 @@ def test_batches_estimate_the_sum_of_the_likelihoods_without_bias():
     np.testing.assert_allclose(np.mean(losses), -np.sum(everything) / (1 + 3 + 4 + 4 + 2))
 
 
-def test_without_points_it_is_the_learned_process(learned):
+def test_learned_gp_without_points_is_the_learned_process(learned):
     condition = eqx.filter_jit(lambda surrogate, run: surrogate.condition(run))
     moments = condition(learned, empty_run(16, 2)).moments(jnp.asarray([0.3, 0.9]))
     _, variance, noise_variance = in_user_units(learned)
@@ -140,7 +140,7 @@ def test_without_points_it_is_the_learned_process(learned):
     np.testing.assert_allclose(moments.noise_variance, noise_variance)
 
 
-def test_a_blank_surrogate_has_the_structure_of_a_trained_one(learned):
+def test_learned_gp_blank_surrogate_has_the_structure_of_a_trained_one(learned):
     blank = eqx.filter(LearnedGP().blank_surrogate(2), eqx.is_array)
     trained = eqx.filter(learned, eqx.is_array)
     assert jax.tree.structure(blank) == jax.tree.structure(trained)

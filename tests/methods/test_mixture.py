@@ -56,17 +56,17 @@ def integral(function, low, high):
     return integrate.quad(function, low, high, points=[-1.0, 0.45, 3.0], limit=200)[0]
 
 
-def test_the_density_integrates_to_one():
+def test_mixture_density_integrates_to_one():
     np.testing.assert_allclose(integral(density, LOW, HIGH), 1.0, rtol=1e-7)
 
 
 @pytest.mark.parametrize("y", [-2.0, 0.3, 0.6, 4.0])
-def test_the_distribution_function_is_the_integral_of_the_density(y):
+def test_mixture_distribution_function_is_the_integral_of_the_density(y):
     expected = integrate.quad(density, LOW, y, points=sorted({-1.0, min(0.45, y)}), limit=200)[0]
     np.testing.assert_allclose(cdf(COMPONENTS, jnp.asarray(y)), expected, rtol=1e-6)
 
 
-def test_moments_are_those_of_the_density():
+def test_mixture_moments_are_those_of_the_density():
     mean = integral(lambda y: y * density(y), LOW, HIGH)
     variance = integral(lambda y: (y - mean) ** 2 * density(y), LOW, HIGH)
     got = moments(COMPONENTS)
@@ -74,7 +74,7 @@ def test_moments_are_those_of_the_density():
     np.testing.assert_allclose(got.variance, variance, rtol=1e-6)
 
 
-def test_noise_is_what_is_left_when_the_function_is_known():
+def test_mixture_noise_is_what_is_left_when_the_function_is_known():
     """By hand: means 0 and 2 disagree by 1 on either side; noise 0.5 and 1.5."""
     got = moments(Moments(jnp.array([0.0, 2.0]), jnp.array([0.1, 0.3]), jnp.array([0.5, 1.5])))
     np.testing.assert_allclose(got, (1.0, 1.0 + 0.2, 1.0), rtol=1e-12)
@@ -86,7 +86,7 @@ def test_noise_is_what_is_left_when_the_function_is_known():
     log_variances=st.lists(st.floats(-12, 6), min_size=4, max_size=4),
     y=st.floats(-1e6, 1e6),
 )
-def test_values_match_scipy_however_far_away(means, log_variances, y):
+def test_mixture_values_match_scipy_however_far_away(means, log_variances, y):
     components = Moments(jnp.array(means), jnp.zeros(4), jnp.exp(jnp.array(log_variances)))
     std = np.exp(np.array(log_variances) / 2)
     expected = special.logsumexp(stats.norm.logpdf(y, means, std)) - np.log(4)
@@ -96,7 +96,7 @@ def test_values_match_scipy_however_far_away(means, log_variances, y):
     )
 
 
-def test_far_from_every_component_the_log_density_still_has_a_slope():
+def test_mixture_far_from_every_component_the_log_density_still_has_a_slope():
     value, slope = jax.value_and_grad(lambda y: log_density(COMPONENTS, y))(1e4)
     # There the widest component, N(3, 1.7), is all that counts.
     np.testing.assert_allclose(value, stats.norm.logpdf(1e4, 3.0, np.sqrt(1.7)) - np.log(4))
@@ -119,7 +119,7 @@ class TwoLines(AbstractParticlePosterior):
         raise NotImplementedError
 
 
-def test_a_posterior_is_given_by_its_components():
+def test_mixture_posterior_is_given_by_its_components():
     x, y = jnp.array([3.0]), jnp.asarray(1.0)
     posterior = TwoLines()
     np.testing.assert_allclose(posterior.moments(x), (0.0, 9.0, 0.5), atol=1e-12)

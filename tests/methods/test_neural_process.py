@@ -118,7 +118,7 @@ def numpy_terms(model, x, y, context, noise, min_std):
     return fit, kl.sum() / len(y)
 
 
-def test_the_objective_is_the_bound_worked_in_numpy():
+def test_neural_process_objective_is_the_bound_worked_in_numpy():
     """Two tasks of 5 and 1 points in a buffer of 6, with contexts of 2 and of no points."""
     rng = np.random.default_rng(0)
     model = SMALL.initial(2, key=jr.key(1))
@@ -152,7 +152,7 @@ def test_the_objective_is_the_bound_worked_in_numpy():
     )
 
 
-def test_the_divergence_of_latents_is_the_integral():
+def test_neural_process_divergence_of_latents_is_the_integral():
     def integrand(z):
         log_q, log_p = stats.norm.logpdf(z, 0.3, 0.4), stats.norm.logpdf(z, -0.5, 0.9)
         return np.exp(log_q) * (log_q - log_p)
@@ -169,7 +169,7 @@ contexts_of = jax.jit(jax.vmap(choose_context, in_axes=(None, 0, 0)))
 
 
 @pytest.mark.parametrize("length", [1, 2, 6])
-def test_contexts_are_subsets_of_every_size_but_the_whole(length):
+def test_neural_process_contexts_are_subsets_of_every_size_but_the_whole(length):
     rng = np.random.default_rng(length)
     mask = jnp.arange(8) < length
     chosen = np.asarray(contexts_of(mask, rng.uniform(size=6000), rng.uniform(size=(6000, 8))))
@@ -182,7 +182,7 @@ def test_contexts_are_subsets_of_every_size_but_the_whole(length):
     np.testing.assert_allclose(rows, (length - 1) / 2 / length, atol=4 * 0.5 / np.sqrt(6000))
 
 
-def test_a_step_draws_contexts_of_its_tasks_and_fresh_noise():
+def test_neural_process_step_draws_contexts_of_its_tasks_and_fresh_noise():
     """Tasks of 3 and 8 points in a batch: contexts of at most 2 and 7, different every time."""
     objective = objective_of(SMALL, np.arange(8) < np.array([[3], [8]]))
     keys = jr.split(jr.key(0), 300)
@@ -201,7 +201,7 @@ def test_a_step_draws_contexts_of_its_tasks_and_fresh_noise():
 
 @settings(deadline=None, max_examples=60)
 @given(seed=st.integers(0, 2**31 - 1), length=st.integers(0, CAPACITY))
-def test_neither_order_nor_padding_matters(untrained, seed, length):
+def test_neural_process_neither_order_nor_padding_matters(untrained, seed, length):
     rng = np.random.default_rng(seed)
     x, y = rng.uniform(size=(CAPACITY, 2)), rng.normal(size=CAPACITY)
     order = np.concatenate([rng.permutation(length), np.arange(length, CAPACITY)])
@@ -218,14 +218,14 @@ def test_neither_order_nor_padding_matters(untrained, seed, length):
         np.testing.assert_allclose(other, field, rtol=1e-9)
 
 
-def test_every_observation_counts(untrained):
+def test_neural_process_every_observation_counts(untrained):
     rng = np.random.default_rng(0)
     x, y, points = rng.uniform(size=(4, 2)), rng.normal(size=4), jnp.asarray([[0.3, 0.4]])
     means = [predict(untrained, run_of(x[:m], y[:m]), points).mean[0] for m in range(5)]
     assert (np.abs(np.diff(np.sort(means))) > 1e-9).all()
 
 
-def test_the_posterior_is_in_the_units_of_the_run(untrained):
+def test_neural_process_posterior_is_in_the_units_of_the_run(untrained):
     rng = np.random.default_rng(0)
     x, y, points = rng.uniform(size=(5, 2)), rng.normal(size=5), jnp.asarray([[0.3, 0.4]])
     scaled = eqx.tree_at(
@@ -247,7 +247,7 @@ def test_the_posterior_is_in_the_units_of_the_run(untrained):
     np.testing.assert_allclose(draws[1], 100 + 7 * draws[0], rtol=1e-10)
 
 
-def test_predictions_average_over_the_latent_variable(untrained):
+def test_neural_process_predictions_average_over_the_latent_variable(untrained):
     """With as many nodes as samples, moments and samples of the function agree."""
     num = 4000
     fine = eqx.tree_at(lambda s: s.nodes, untrained, latent_nodes(num, 4))
@@ -263,7 +263,7 @@ def test_predictions_average_over_the_latent_variable(untrained):
     np.testing.assert_allclose(values, samples[5], rtol=1e-10)
 
 
-def test_nodes_have_the_moments_of_a_standard_normal():
+def test_neural_process_nodes_have_the_moments_of_a_standard_normal():
     nodes = np.asarray(latent_nodes(32, 5))
     np.testing.assert_allclose(nodes.mean(axis=0), 0.0, atol=1e-14)
     np.testing.assert_allclose(nodes.var(axis=0), 1.0, rtol=1e-12)
@@ -273,7 +273,7 @@ def test_nodes_have_the_moments_of_a_standard_normal():
 # What training gives
 
 
-def test_it_learns_to_read_the_task_from_its_points(trained):
+def test_neural_process_learns_to_identify_the_task(trained):
     """Error on new sinusoids falls with every few points, far below that of the overall mean."""
     x, y = sinusoids(200, 12, seed=1)
 
@@ -290,7 +290,7 @@ def test_it_learns_to_read_the_task_from_its_points(trained):
 
 
 @pytest.mark.parametrize("length", [0, 1, 4, 8])
-def test_intervals_are_sane_and_a_foreign_context_would_be_noticed(trained, length):
+def test_neural_process_intervals_cover_unless_the_context_is_foreign(trained, length):
     x, y = sinusoids(500, 9, seed=2)
 
     @jax.jit
@@ -307,7 +307,7 @@ def test_intervals_are_sane_and_a_foreign_context_would_be_noticed(trained, leng
         assert (foreign < LEVELS - 0.2).all()
 
 
-def test_gradients_exist_for_an_acquisition_to_climb(trained):
+def test_neural_process_gradients_exist_for_an_acquisition_to_climb(trained):
     @jax.jit
     def bound(x):
         moments = trained.condition(empty_run(CAPACITY, 1)).moments(x)
@@ -317,12 +317,12 @@ def test_gradients_exist_for_an_acquisition_to_climb(trained):
 
 
 @pytest.mark.parametrize("num", [0, 1, 7])
-def test_an_odd_number_of_latents_is_refused(num):
+def test_neural_process_odd_number_of_latents_is_refused(num):
     with pytest.raises(ValueError, match=rf"^`num_latents` is {num}; give an even number[^.]*\.$"):
         NeuralProcess(num_latents=num)
 
 
-def test_the_search_covers_the_defaults():
+def test_neural_process_search_covers_the_defaults():
     names = {field.name for field in fields(NeuralProcess)}
     for name, (kind, *values) in SEARCH_RANGES.items():
         default = getattr(NeuralProcess(), name)

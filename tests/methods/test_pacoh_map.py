@@ -63,7 +63,7 @@ DET_2 = DIAGONAL**2 - 1 / 64
 LN_Z_2 = -0.5 * ((2 * DIAGONAL + 0.25) / DET_2 + math.log(DET_2) + 2 * math.log(2 * math.pi))
 
 
-def test_the_objective_worked_by_hand():
+def test_pacoh_map_objective_by_hand():
     objective, batch = hand_case(num_tasks=2, kappa=1.0, harmonic_length=2.0)
     loss, terms = objective.loss(hand_prior(), batch)
     # lambda = sqrt 2, n T~ = 4, and -ln P = |phi|^2 / 8.
@@ -75,7 +75,7 @@ def test_the_objective_worked_by_hand():
     assert abs(float(terms["complexity"]) - complexity) < 1e-10
 
 
-def test_tasks_of_different_lengths_worked_by_hand():
+def test_pacoh_map_objective_of_different_lengths_by_hand():
     """The second task keeps its first observation only: T is 2 and 1, their harmonic mean 4/3."""
     mask = ((1, 1), (1, 0))
     objective, batch = hand_case(num_tasks=2, kappa=0.3, harmonic_length=4 / 3, mask=mask)
@@ -88,7 +88,7 @@ def test_tasks_of_different_lengths_worked_by_hand():
 
 
 @pytest.mark.parametrize(("num_tasks", "kappa"), [(2, 0.0), (50, 0.3), (1000, 2.0)])
-def test_the_weight_counts_all_tasks_not_those_of_the_batch(num_tasks, kappa):
+def test_pacoh_map_weight_counts_all_tasks_not_those_of_the_batch(num_tasks, kappa):
     objective, batch = hand_case(num_tasks=num_tasks, kappa=kappa, harmonic_length=3.0)
     _, terms = objective.loss(hand_prior(), batch)
     weight = kappa * (1 / math.sqrt(num_tasks) + 1 / (num_tasks * 3.0))
@@ -106,7 +106,7 @@ def objective_of(method: PacohMap, tasks) -> PacohObjective:
     return method.objective(tasks, meta_data(tasks, standardiser))
 
 
-def test_the_method_builds_the_objective_of_its_tasks(hill_tasks):
+def test_pacoh_map_method_builds_the_objective_of_its_tasks(hill_tasks):
     objective = objective_of(PacohMap(hyper_prior_std=3.0, kappa=0.4), hill_tasks)
     lengths = [len(hill_tasks.y[i][hill_tasks.mask[i]]) for i in range(len(hill_tasks))]
     np.testing.assert_allclose(objective.harmonic_length, scipy.stats.hmean(lengths))
@@ -115,7 +115,7 @@ def test_the_method_builds_the_objective_of_its_tasks(hill_tasks):
     assert objective.draw(key=jr.key(0)).y.shape[0] == 4
 
 
-def test_gradient_by_every_parameter_matches_finite_differences(hill_tasks):
+def test_pacoh_map_gradient_by_every_parameter_matches_finite_differences(hill_tasks):
     key_mean, key_features = jr.split(jr.key(3))
     mean = NeuralMean(eqx.nn.MLP(2, 1, 4, 1, jnp.tanh, key=key_mean))
     features = eqx.nn.MLP(2, 2, 4, 1, jnp.tanh, key=key_features)
@@ -147,7 +147,7 @@ def priors(hill_tasks):
 
 
 @pytest.mark.slow
-def test_kappa_pulls_all_parameters_towards_zero(priors):
+def test_pacoh_map_kappa_pulls_all_parameters_towards_zero(priors):
     norms, noises = [], []
     for prior in priors:
         flat, _ = ravel_pytree(eqx.filter(prior.surrogate.process, eqx.is_inexact_array))
@@ -159,13 +159,13 @@ def test_kappa_pulls_all_parameters_towards_zero(priors):
 
 
 @pytest.mark.slow
-def test_it_learns_what_a_fixed_gp_cannot_know(priors, hill_tasks):
-    vanilla = mp.learn(hill_tasks, method=mp.methods.FixedGP())
+def test_pacoh_map_learns_what_a_fixed_gp_cannot(priors, hill_tasks):
+    fixed = mp.learn(hill_tasks, method=mp.methods.FixedGP())
     rng = np.random.default_rng(100)
     x = rng.uniform([-1.0, 0.0], [1.0, 10.0], (60, 2))
     y = 2.0 - (((x - [0.32, 5.8]) / [0.8, 4.0]) ** 2).sum(axis=1)
     errors = [
         np.mean((prior.condition(x[:3], y[:3]).predict(x[3:])[0] - y[3:]) ** 2)
-        for prior in (priors[0], vanilla)
+        for prior in (priors[0], fixed)
     ]
     assert errors[0] < 0.2 * errors[1]

@@ -81,7 +81,7 @@ def brute_force_posterior(x, y, seen, process):
 
 
 @pytest.mark.parametrize("m", [2, 6])
-def test_leaving_one_out_equals_refitting_without_it(m):
+def test_rank_weighted_gp_leaving_one_out_equals_refitting_without_it(m):
     process = GaussianProcess(
         ConstantMean(jnp.asarray(0.3)),
         SquaredExponential(jnp.log(jnp.array([0.4, 0.9])), jnp.log(1.7)),
@@ -114,7 +114,7 @@ def misranked_both(f, y, mask):
 
 @settings(deadline=None, max_examples=50)
 @given(seed=st.integers(0, 2**31 - 1), length=st.integers(0, 8))
-def test_misranked_pairs_are_those_counted_by_hand(seed, length):
+def test_rank_weighted_gp_misranked_pairs_are_those_counted_by_hand(seed, length):
     rng = np.random.default_rng(seed)
     f, y = rng.normal(size=(8, 2)), rng.integers(0, 4, size=8).astype(float)  # with ties in y
     expected = [
@@ -124,7 +124,7 @@ def test_misranked_pairs_are_those_counted_by_hand(seed, length):
     np.testing.assert_array_equal(misranked_both(f, y, np.arange(8) < length), expected)
 
 
-def test_weights_of_a_case_worked_by_hand():
+def test_rank_weighted_gp_weights_of_a_case_worked_by_hand():
     past = jnp.array([[0.0, 2, 4, 2], [6, 6, 0, 6], [2, 2, 2, 2], [0, 0, 0, 0]])
     target = jnp.array([2.0, 2, 4, 4])
     usable = jnp.array([True, True, True, False])
@@ -154,7 +154,7 @@ def by_sklearn(process, x, y):
     return process.mean.value + mean, np.square(std)
 
 
-def test_moments_are_the_weighted_sums_of_sklearns(waves, conditioned):
+def test_rank_weighted_gp_moments_are_weighted_sums_of_those_of_sklearn(waves, conditioned):
     tasks, surrogate = waves
     run = wave_run(6, seed=3)
     posterior, moments = conditioned(surrogate, run)
@@ -180,7 +180,7 @@ def test_moments_are_the_weighted_sums_of_sklearns(waves, conditioned):
     )
 
 
-def test_an_identical_past_task_gets_most_of_the_weight(waves, conditioned):
+def test_rank_weighted_gp_identical_past_task_gets_most_of_the_weight(waves, conditioned):
     _, surrogate = waves
     posterior, moments = conditioned(surrogate, wave_run(8))
     assert posterior.past_weights[0] > 0.6
@@ -188,7 +188,7 @@ def test_an_identical_past_task_gets_most_of_the_weight(waves, conditioned):
     assert np.abs(moments.mean - wave(TEST)).max() < 0.35  # the wave spans 4
 
 
-def test_a_past_of_noise_is_not_listened_to(conditioned):
+def test_rank_weighted_gp_ignores_past_tasks_of_noise(conditioned):
     rng = np.random.default_rng(5)
     _, surrogate = surrogate_of(*[lambda x: rng.normal(size=len(x))] * 3)
     posterior, moments = conditioned(surrogate, wave_run(30))
@@ -196,7 +196,7 @@ def test_a_past_of_noise_is_not_listened_to(conditioned):
     assert np.abs(moments.mean - wave(TEST)).max() < 0.1
 
 
-def test_predictions_follow_the_units_of_the_run(waves, conditioned):
+def test_rank_weighted_gp_predictions_follow_the_units_of_the_run(waves, conditioned):
     _, surrogate = waves
     run = wave_run(6)
     scaled_run = Run(run.x, 500.0 * run.y - 3e4, run.length)
@@ -206,7 +206,7 @@ def test_predictions_follow_the_units_of_the_run(waves, conditioned):
 
 
 @pytest.mark.parametrize("y", [[], [1e6]], ids=["none", "one"])
-def test_before_two_points_all_past_tasks_speak_alike(y, waves, conditioned):
+def test_rank_weighted_gp_weights_past_tasks_equally_before_two_points(y, waves, conditioned):
     tasks, surrogate = waves
     posterior, moments = conditioned(surrogate, run_of(np.full((len(y), 2), 0.5), np.array(y)))
     np.testing.assert_allclose(posterior.past_weights, [1 / 3, 1 / 3, 1 / 3, 0.0])
@@ -218,7 +218,7 @@ def test_before_two_points_all_past_tasks_speak_alike(y, waves, conditioned):
 
 
 @pytest.mark.parametrize("y", [[3.0, 3.0, 3.0], [0.0, 1.0, 1e6]], ids=str)
-def test_awkward_runs_give_finite_predictions(y, waves, conditioned):
+def test_rank_weighted_gp_awkward_runs_give_finite_predictions(y, waves, conditioned):
     tasks, surrogate = waves
     run = run_of(np.full((len(y), 2), 0.5), np.array(y))  # all at one place
     posterior, moments = conditioned(surrogate, run)
@@ -230,7 +230,9 @@ def test_awkward_runs_give_finite_predictions(y, waves, conditioned):
 
 @settings(deadline=None, max_examples=10)
 @given(seed=st.integers(0, 2**31 - 1), length=st.integers(0, 16))
-def test_padded_rows_and_the_capacity_never_matter(waves, conditioned, seed, length):
+def test_rank_weighted_gp_padded_rows_and_the_capacity_never_matter(
+    waves, conditioned, seed, length
+):
     _, surrogate = waves
     clean = wave_run(length, seed=seed)
     roomy = wave_run(length, seed=seed, spare=32 - length)
@@ -248,7 +250,7 @@ def test_padded_rows_and_the_capacity_never_matter(waves, conditioned, seed, len
     np.testing.assert_allclose(dirty_moments.mean, moments.mean, atol=0.01)
 
 
-def test_a_batch_of_runs_is_each_run_by_itself(waves, conditioned):
+def test_rank_weighted_gp_batch_of_runs_is_each_run_by_itself(waves, conditioned):
     _, surrogate = waves
     runs = [wave_run(length, seed=length) for length in (0, 2, 9)]
     batch = jax.tree.map(lambda *leaves: jnp.stack(leaves), *runs)
@@ -261,7 +263,7 @@ def test_a_batch_of_runs_is_each_run_by_itself(waves, conditioned):
     np.testing.assert_allclose(weights(surrogate, batch), np.stack(expected), atol=0.005)
 
 
-def test_samples_paths_and_densities_agree_with_the_moments(waves, conditioned):
+def test_rank_weighted_gp_samples_paths_and_densities_agree_with_the_moments(waves, conditioned):
     _, surrogate = waves
     posterior, moments = conditioned(surrogate, wave_run(6, seed=3))
     num = 4000
@@ -291,7 +293,7 @@ def test_samples_paths_and_densities_agree_with_the_moments(waves, conditioned):
 # ---- the method
 
 
-def test_a_saved_ensemble_is_the_same_when_loaded(waves, monkeypatch, tmp_path):
+def test_rank_weighted_gp_saved_ensemble_is_the_same_when_loaded(waves, monkeypatch, tmp_path):
     tasks, surrogate = waves
     prior = mp.learn(tasks, method=RankWeightedGP(), seed=0)
     loaded = mp.load(prior.save(tmp_path / "prior"))
@@ -300,12 +302,12 @@ def test_a_saved_ensemble_is_the_same_when_loaded(waves, monkeypatch, tmp_path):
     assert loaded.method == prior.method
 
 
-def test_one_task_is_refused():
+def test_rank_weighted_gp_one_task_is_refused():
     tasks = mp.Tasks.from_runs([(TEST, wave(TEST))], space=SPACE)
     with pytest.raises(ValueError, match="at least 2 tasks"):
         RankWeightedGP().meta_train(tasks, key=KEY)
 
 
-def test_search_ranges_name_fields_of_the_method():
+def test_rank_weighted_gp_search_ranges_name_fields_of_the_method():
     for name, (kind, values) in SEARCH_RANGES.items():
         assert kind == "choice" and getattr(RankWeightedGP(), name) in values

@@ -38,7 +38,7 @@ def test_calibration_error_by_hand():
     assert calibration_error(np.ones(7)) == pytest.approx(expected)
 
 
-def test_levels_may_be_given_and_shapes_do_not_matter():
+def test_calibration_error_levels_may_be_given_and_shapes_do_not_matter():
     values = np.random.default_rng(0).uniform(size=(4, 5))
     by_number = calibration_error(values, levels=11)
     assert calibration_error(values.ravel(), levels=np.linspace(0, 1, 11)) == by_number
@@ -51,7 +51,7 @@ def test_coverage_by_hand():
     np.testing.assert_array_equal(got, [0.25, 0.75, 0.75, 1.0, 1.0])
 
 
-def test_calibrated_predictions_pass_and_overconfident_ones_do_not():
+def test_calibration_error_is_small_for_calibrated_predictions_only():
     rng = np.random.default_rng(1)
     m = 4000
     mean, std = rng.normal(size=m), rng.uniform(0.5, 2, m)
@@ -70,7 +70,7 @@ def test_calibrated_predictions_pass_and_overconfident_ones_do_not():
     assert coverage(doubled, [0.5])[0] > 0.5 + bound
 
 
-def test_error_of_a_halved_std_has_its_theoretical_value():
+def test_calibration_error_of_a_halved_std_has_its_theoretical_value():
     y = np.random.default_rng(2).normal(size=200_000)
     q = np.linspace(0, 1, 20)
     # y <= std/2 * quantile(q) has probability Phi(quantile(q) / 2).
@@ -91,6 +91,6 @@ def test_error_of_a_halved_std_has_its_theoretical_value():
         (lambda: coverage([0.5], []), "`levels` is empty"),
     ],
 )
-def test_bad_input_is_refused(call, message):
+def test_calibration_error_and_coverage_refuse_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()

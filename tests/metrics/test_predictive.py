@@ -14,7 +14,7 @@ def predictions(seed, length):
 
 @settings(deadline=None)
 @given(seed=st.integers(0, 2**31 - 1), length=st.integers(1, 30))
-def test_gaussian_predictions_match_scipy(seed, length):
+def test_log_likelihood_and_cdf_match_scipy(seed, length):
     y, mean, std = predictions(seed, length)
     log_density = scipy.stats.norm.logpdf(y, mean, std)
     np.testing.assert_allclose(
@@ -33,7 +33,7 @@ def test_log_likelihood_by_hand():
     )
 
 
-def test_far_tails_stay_finite():
+def test_log_likelihood_far_tails_stay_finite():
     assert log_likelihood([1e6], [0.0], [1.0]) == pytest.approx(-5e11)
     np.testing.assert_array_equal(gaussian_cdf([-1e6, 1e6], [0, 0], [1, 1]), [0.0, 1.0])
 
@@ -49,6 +49,6 @@ def test_far_tails_stay_finite():
         (([], [], []), "`y` is empty"),
     ],
 )
-def test_bad_predictions_are_refused(function, arguments, message):
+def test_log_likelihood_bad_predictions_are_refused(function, arguments, message):
     with pytest.raises(ValueError, match=message):
         function(*arguments)

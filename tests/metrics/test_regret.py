@@ -44,20 +44,20 @@ def test_cumulative_regret_against_a_loop(regret):
     np.testing.assert_allclose(cumulative_regret(regret), expected, atol=1e-9)
 
 
-def test_one_optimum_may_serve_many_runs():
+def test_regret_one_optimum_may_serve_many_runs():
     values = np.random.default_rng(0).normal(size=(3, 4, 5))
     np.testing.assert_array_equal(
         simple_regret(9.0, values), simple_regret(np.full((3, 4), 9.0), values)
     )
 
 
-def test_too_low_an_optimum_shows():
+def test_regret_is_negative_for_too_low_an_optimum():
     assert simple_regret(1.0, [0.0, 2.0])[-1] == -1.0
 
 
 @settings(deadline=None)
 @given(seed=st.integers(0, 2**31 - 1), n=st.integers(2, 20), confidence=st.floats(0.5, 0.99))
-def test_interval_matches_scipy(seed, n, confidence):
+def test_mean_and_interval_matches_scipy(seed, n, confidence):
     samples = np.random.default_rng(seed).normal(2, 3, (n, 4))
     got = mean_and_interval(samples, axis=0, confidence=confidence)
     low, high = scipy.stats.t.interval(
@@ -67,7 +67,7 @@ def test_interval_matches_scipy(seed, n, confidence):
     np.testing.assert_allclose(got.mean + got.half_width, high, rtol=1e-9, atol=1e-12)
 
 
-def test_several_axes_are_pooled():
+def test_mean_and_interval_pools_several_axes():
     samples = np.random.default_rng(1).normal(size=(3, 5, 7))
     pooled = mean_and_interval(samples.reshape(15, 7))
     both = mean_and_interval(samples, axis=(0, 1))
@@ -75,7 +75,7 @@ def test_several_axes_are_pooled():
     np.testing.assert_allclose(both.half_width, pooled.half_width, rtol=1e-12)
 
 
-def test_interval_holds_as_often_as_it_says():
+def test_mean_and_interval_has_its_coverage():
     samples = np.random.default_rng(2).normal(1.0, 2.0, (5, 20_000))
     mean, half_width = mean_and_interval(samples)
     # Five standard errors of a frequency of 0.95.
@@ -86,7 +86,7 @@ def test_interval_holds_as_often_as_it_says():
     assert np.mean(np.abs(mean - 1.0) <= normal) < 0.95 - margin
 
 
-def test_one_sample_has_no_finite_interval():
+def test_mean_and_interval_of_one_sample_is_infinite():
     got = mean_and_interval(np.array([[1.0, 2.0]]))
     np.testing.assert_array_equal(got.mean, [1.0, 2.0])
     assert np.all(np.isinf(got.half_width))
@@ -105,6 +105,6 @@ def test_one_sample_has_no_finite_interval():
         (lambda: mean_and_interval([1.0, 2.0], confidence=1.5), "`confidence` is 1.5"),
     ],
 )
-def test_bad_input_is_refused(call, message):
+def test_regret_and_interval_refuse_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()

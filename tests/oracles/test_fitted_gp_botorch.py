@@ -44,7 +44,9 @@ def our_posterior(data):
     return jax.jit(lambda run: surrogate.condition(run))(run_of(x, y))
 
 
-def test_predictions_agree_on_a_smooth_function(data, botorch_model, our_posterior):
+def test_fitted_gp_predictions_agree_with_botorch_on_a_smooth_function(
+    data, botorch_model, our_posterior
+):
     """Root mean squared difference below 3 % of the spread of the function, and no larger error."""
     _, y, test = data
     ours = np.asarray(jax.vmap(our_posterior.moments)(test).mean)
@@ -62,7 +64,7 @@ def log_marginal_likelihood(x, y, mean, lengthscales, variance, noise_variance):
     return scipy.stats.multivariate_normal(np.full(len(y), mean), covariance).logpdf(y)
 
 
-def test_the_likelihood_found_is_not_worse(data, botorch_model, our_posterior):
+def test_fitted_gp_likelihood_is_not_worse_than_botorch(data, botorch_model, our_posterior):
     x, y, _ = data
     y = (y - y.mean()) / y.std()
     process = our_posterior.conditioned.process

@@ -90,14 +90,14 @@ def as_list(value):
 
 @pytest.mark.parametrize("d", [1, 2, 5])
 @pytest.mark.parametrize("lengths", [(1,), (4, 9, 1)])
-def test_objective_matches_numpy(d, lengths):
+def test_reference_objective_matches_numpy(d, lengths):
     parameters, tasks = generic_parameters(d), random_tasks(d, lengths)
     expected = numpy_objective(parameters, *tasks, **SETTINGS)
     got = ReferenceFPacoh(parameters).objective(*tasks, **SETTINGS)
     np.testing.assert_allclose(got, expected, rtol=1e-10)
 
 
-def test_objective_matches_a_case_worked_by_hand():
+def test_reference_objective_matches_a_case_worked_by_hand():
     """Networks without weights: the mean is its last bias, b, and the kernel is its variance, v.
 
     One observation y and one measurement point leave scalar Gaussians:
@@ -128,7 +128,7 @@ def test_objective_matches_a_case_worked_by_hand():
     assert got == pytest.approx(expected, rel=1e-12)
 
 
-def test_gradients_match_finite_differences_of_numpy():
+def test_reference_gradients_match_finite_differences_of_numpy():
     parameters, tasks = generic_parameters(2), random_tasks(2, (5, 3))
     gradients = ReferenceFPacoh(parameters).gradients(*tasks, **SETTINGS)
     rng, width = np.random.default_rng(1), 1e-5
@@ -147,7 +147,7 @@ def test_gradients_match_finite_differences_of_numpy():
             np.testing.assert_allclose(np.sum(slope * direction), expected, rtol=1e-5, atol=1e-8)
 
 
-def test_parameters_make_a_round_trip_and_are_copies():
+def test_reference_parameters_make_a_round_trip_and_are_copies():
     parameters = generic_parameters(3)
     reference = ReferenceFPacoh(parameters)
     copy = reference.parameters()
@@ -159,7 +159,7 @@ def test_parameters_make_a_round_trip_and_are_copies():
     assert not np.any(reference.parameters()["mean_weights"][0] == 99.0)
 
 
-def test_missing_parameters_are_named():
+def test_reference_missing_parameters_are_named():
     parameters = generic_parameters(1)
     del parameters["log_lengthscale"]
     with pytest.raises(ValueError, match="log_lengthscale"):
@@ -167,7 +167,7 @@ def test_missing_parameters_are_named():
 
 
 @pytest.mark.parametrize("length", [1, 4, 30])
-def test_measurement_set_has_distinct_data_rows_then_uniform_points(length):
+def test_reference_measurement_set_has_distinct_data_rows_then_uniform_points(length):
     x = np.random.default_rng(0).uniform(size=(length, 2))
     points = measurement_set(x, -2.0, -1.0, 10, 10, np.random.default_rng(1))
     from_data = np.array([any(np.array_equal(p, row) for row in x) for p in points])
@@ -177,7 +177,7 @@ def test_measurement_set_has_distinct_data_rows_then_uniform_points(length):
     assert np.all((points[~from_data] >= -2.0) & (points[~from_data] <= -1.0))
 
 
-def test_training_lowers_the_objective_and_repeats_exactly():
+def test_reference_training_lowers_the_objective_and_repeats_exactly():
     x, y, points = random_tasks(2, (8,) * 5)
     first, second = (ReferenceFPacoh.random(2, seed=3) for _ in range(2))
     before = first.objective(x, y, points, **SETTINGS)
@@ -187,7 +187,7 @@ def test_training_lowers_the_objective_and_repeats_exactly():
     assert first.objective(x, y, points, **SETTINGS) < before - 0.1
 
 
-def test_learning_rate_decays_after_a_thousand_steps():
+def test_reference_learning_rate_decays_after_a_thousand_steps():
     x, y, _ = random_tasks(1, (2, 2))
     trained = ReferenceFPacoh.random(1, seed=0).train(
         x,
@@ -203,7 +203,7 @@ def test_learning_rate_decays_after_a_thousand_steps():
     assert trained.learning_rate == pytest.approx(5e-4)
 
 
-def test_too_large_a_batch_is_refused():
+def test_reference_too_large_a_batch_is_refused():
     x, y, _ = random_tasks(1, (2, 2))
     with pytest.raises(ValueError, match="batch of 3 tasks"):
         ReferenceFPacoh.random(1, seed=0).train(x, y, num_steps=1, batch_size=3, seed=0)
@@ -216,7 +216,7 @@ def hills(x):
     return -((x[:, 0] - 1.0) ** 2) - 0.05 * (x[:, 1] - 6.0) ** 2
 
 
-def test_acquisition_matches_numpy():
+def test_reference_acquisition_matches_numpy():
     """Mean plus two standard deviations, from the fitted hyper-parameters and textbook algebra."""
     rng = np.random.default_rng(0)
     x = rng.uniform(*BOUNDS, size=(12, 2))
@@ -239,7 +239,7 @@ def test_acquisition_matches_numpy():
     np.testing.assert_allclose(suggestion.evaluate(new), expected, rtol=1e-5, atol=1e-6)
 
 
-def test_suggestion_maximises_the_acquisition_inside_the_bounds():
+def test_reference_suggestion_maximises_the_acquisition_inside_the_bounds():
     rng = np.random.default_rng(1)
     x = rng.uniform(*BOUNDS, size=(8, 2))
     suggestion = ask(x, hills(x), BOUNDS)
@@ -250,7 +250,7 @@ def test_suggestion_maximises_the_acquisition_inside_the_bounds():
     assert here >= elsewhere.max() - 1e-6
 
 
-def test_suggestion_repeats_and_leaves_torch_alone():
+def test_reference_suggestion_repeats_and_leaves_torch_alone():
     torch = pytest.importorskip("torch")
     x = np.random.default_rng(2).uniform(*BOUNDS, size=(1, 2))
     state = torch.get_rng_state()
@@ -259,7 +259,7 @@ def test_suggestion_repeats_and_leaves_torch_alone():
     assert torch.equal(torch.get_rng_state(), state)
 
 
-def test_misshapen_runs_and_bounds_are_refused():
+def test_reference_misshapen_runs_and_bounds_are_refused():
     x = np.zeros((3, 2))
     with pytest.raises(ValueError, match=r"got \(0, 2\)"):
         ask(x[:0], np.zeros(0), BOUNDS)

@@ -129,7 +129,7 @@ def test_pacoh_objective_and_gradients_match_gpytorch():
         np.testing.assert_allclose(ours, theirs.grad.item(), rtol=1e-6)
 
 
-def test_another_regulariser_would_be_noticed():
+def test_pacoh_objective_test_can_fail():
     """Negative control: neither a longer task nor a wider hyper-prior leaves the value alone."""
     _, batch = random_objective(PacohMap(batch_size=4), LENGTHS)
     process, tasks = random_process(), as_torch(batch)
@@ -168,7 +168,7 @@ def test_ablr_objective_and_gradients_match_torch(lengths):
 
 
 @pytest.mark.parametrize("name", ["pacoh", "ablr"])
-def test_the_references_learn(name):
+def test_torch_references_learn(name):
     """An opponent in a timing should do what it is timed for."""
     x, y = random_runs((12,) * 4)
     lengths = [len(run) for run in y]

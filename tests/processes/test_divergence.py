@@ -129,12 +129,12 @@ def cosines(gradient, q, estimator, seeds=3) -> list[float]:
 # Of Gaussian processes the moments are all there is to learn, so these say that moments are used
 # well and that noise is not taken for more; what is not Gaussian is tested further down.
 @pytest.mark.parametrize("name", OWN)
-def test_spectral_gradients_point_where_the_closed_form_points(name):
+def test_functional_kl_spectral_gradients_point_where_the_closed_form_points(name):
     assert min(cosines(sampled_gradient, OWN[name], SpectralStein())) > 0.95
 
 
 @pytest.mark.slow
-def test_sliced_gradients_point_where_the_closed_form_points():
+def test_functional_kl_sliced_gradients_point_where_the_closed_form_points():
     assert min(cosines(sampled_gradient, OWN["neural"], SlicedScoreMatching(num_steps=50))) > 0.95
 
 
@@ -143,7 +143,7 @@ def test_sliced_gradients_point_where_the_closed_form_points():
 @pytest.mark.parametrize(
     "estimator", [SpectralStein(), SlicedScoreMatching()], ids=["spectral", "sliced"]
 )
-def test_gradients_are_right_for_most_keys(name, estimator):
+def test_functional_kl_gradients_are_right_for_most_keys(name, estimator):
     found = cosines(sampled_gradient, OWN[name], estimator, seeds=30)
     assert np.median(found) > 0.98
     # Close to the target the exact gradient is small (norm 4, against 30 to 300 elsewhere), and
@@ -152,17 +152,17 @@ def test_gradients_are_right_for_most_keys(name, estimator):
 
 
 @pytest.mark.parametrize("name", ["near", "neural"])
-def test_known_moments_make_up_for_few_samples(name):
+def test_functional_kl_known_moments_make_up_for_few_samples(name):
     assert min(cosines(known_moments_gradient, OWN[name], SpectralStein())) > 0.99
 
 
 @pytest.mark.parametrize("gradient", [sampled_gradient, known_moments_gradient])
-def test_noise_taken_for_signal_leads_astray(gradient):
+def test_functional_kl_gradient_test_fails_a_poor_estimator(gradient):
     blind = SpectralStein(bandwidth_factor=0.01, noise_factor=0.0)
     assert max(cosines(gradient, OWN["near"], blind)) < 0.8
 
 
-def test_without_the_own_score_gradients_point_elsewhere():
+def test_functional_kl_direction_test_can_fail():
     @eqx.filter_jit
     def cross_entropy_gradient(q, x, key, _):
         """What is left of the gradient when the score of q is forgotten."""
@@ -178,7 +178,7 @@ def test_without_the_own_score_gradients_point_elsewhere():
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_between_gaussians_it_is_the_divergence_itself(name):
+def test_functional_kl_between_gaussians_it_is_the_divergence_itself(name):
     x = points(0)
 
     def moments(process):
@@ -208,7 +208,7 @@ def quadrature_slopes(log_density_of, target, parameters, step=1e-4) -> np.ndarr
     return np.array([(kl(parameters + s) - kl(parameters - s)) / (2 * step) for s in steps])
 
 
-def test_gradient_towards_a_student_t_process_matches_quadrature():
+def test_functional_kl_gradient_towards_a_student_t_process_matches_quadrature():
     x, nu = jnp.zeros((1, 1)), 3.0
     target = StudentTProcess(HYPER_PRIOR, nu)
 
@@ -250,7 +250,7 @@ class TwoLevels(AbstractProcess):
     [(SpectralStein(), 0.25), (SlicedScoreMatching(), 0.4)],
     ids=["spectral", "sliced"],
 )
-def test_what_is_not_gaussian_is_learned_from_samples(estimator, tolerance):
+def test_functional_kl_what_is_not_gaussian_is_learned_from_samples(estimator, tolerance):
     x, level = jnp.zeros((1, 1)), 1.0
 
     @eqx.filter_jit
@@ -281,7 +281,7 @@ def test_what_is_not_gaussian_is_learned_from_samples(estimator, tolerance):
     [HYPER_PRIOR, StudentTProcess(HYPER_PRIOR, 5.0), random_sinusoids()],
     ids=["Gaussian", "density", "samples"],
 )
-def test_tasks_can_be_batched_and_compiled(process):
+def test_functional_kl_tasks_can_be_batched_and_compiled(process):
     sets = jnp.stack([points(seed, 5) for seed in range(3)])
     keys = jax.random.split(KEY, 3)
     noise = jax.random.normal(KEY, (3, 10, 5))
@@ -298,7 +298,7 @@ def test_tasks_can_be_batched_and_compiled(process):
     np.testing.assert_allclose(together[1], alone, rtol=1e-6, atol=1e-12)
 
 
-def test_gradients_do_not_reach_the_target():
+def test_functional_kl_gradients_do_not_reach_the_target():
     x = points(0, 4)
 
     @jax.jit
@@ -315,7 +315,7 @@ def test_gradients_do_not_reach_the_target():
     assert by_target(jnp.asarray(0.2)) == 0.0
 
 
-def test_samples_of_a_gaussian_need_noise():
+def test_functional_kl_samples_of_a_gaussian_need_noise():
     x = points(0, 4)
     target = target_of(
         StudentTProcess(HYPER_PRIOR, 5.0),

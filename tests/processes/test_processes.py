@@ -88,7 +88,7 @@ def test_kernels_have_a_gradient_where_points_coincide(kernel):
     np.testing.assert_allclose(by_parameters.log_variance, 1.0)
 
 
-def test_an_unknown_smoothness_is_refused():
+def test_matern_refuses_an_unknown_smoothness():
     with pytest.raises(ValueError, match="smoothness of a Matern kernel is 2.0; give 0.5, 1.5"):
         Matern(jnp.log(0.5), jnp.log(1.0), 2.0)
 
@@ -125,14 +125,14 @@ def test_student_t_samples_have_the_covariance_and_kurtosis_of_theory():
     assert (np.abs(fourth.mean(axis=0) - 3) > 4 * standard_error).all()
 
 
-def test_too_few_degrees_of_freedom_are_refused():
+def test_student_t_refuses_too_few_degrees_of_freedom():
     with pytest.raises(ValueError, match="with 2.0 degrees of freedom has no covariance"):
         StudentTProcess(smooth_process(), 2.0)
 
 
 @settings(deadline=None, max_examples=20)
 @given(seed=st.integers(0, 2**31 - 1))
-def test_a_key_is_one_function_wherever_it_is_looked_at(seed):
+def test_process_sample_of_a_key_is_one_function(seed):
     key, x = jax.random.key(seed), points(6, 2)
     values = np.asarray(draw_sinusoid(x, key))
     np.testing.assert_allclose(draw_sinusoid(x[:3], key), values[:3], rtol=1e-9, atol=1e-12)
@@ -178,7 +178,7 @@ class RandomSteps(AbstractProcess):
     ],
     ids=["Gaussian", "density", "sampling function", "user's own"],
 )
-def test_each_kind_offers_the_best_it_has(process, kind, score):
+def test_target_of_uses_the_best_description_of_each_process(process, kind, score):
     target = eqx.filter_jit(target_of)(
         process,
         points(4, 1),

@@ -74,7 +74,7 @@ def relative_error(estimator, distribution, num, seeds=2) -> float:
 
 
 @pytest.mark.parametrize("name", SLICED_IS_SLOW)
-def test_the_score_of_a_correlated_gaussian_is_found(name):
+def test_score_estimators_find_the_score_of_a_correlated_gaussian(name):
     few, many = (relative_error(ESTIMATORS[name], CorrelatedGaussian(), num) for num in (50, 800))
     # Mean and covariance of 800 samples of three values alone make the score wrong by
     # sqrt((3 + 2) / 800) = 0.08.
@@ -83,7 +83,7 @@ def test_the_score_of_a_correlated_gaussian_is_found(name):
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_the_score_of_a_mixture_is_found(name):
+def test_score_estimators_find_the_score_of_a_mixture(name):
     few, many = (relative_error(ESTIMATORS[name], Bimodal(1), num) for num in (60, 800))
     # The slope is steepest between the modes, where there are hardly any samples; a Gaussian of
     # the same moments is off by 0.87, whatever the number of samples.
@@ -97,7 +97,7 @@ def test_without_a_fitting_bandwidth_the_score_of_a_mixture_is_missed(estimator)
 
 
 @pytest.mark.parametrize("name", SLICED_IS_SLOW)
-def test_two_modes_are_seen_among_more_values(name):
+def test_score_estimators_two_modes_are_seen_among_more_values(name):
     # A Gaussian of the same moments is off by 0.56.
     assert relative_error(ESTIMATORS[name], Bimodal(2), 800) < 0.35
 
@@ -141,7 +141,7 @@ def test_spectral_estimate_matches_its_definition():
     np.testing.assert_allclose(got, exact_expansion(samples, at, 0.9), rtol=1e-7)
 
 
-def test_with_all_eigenfunctions_samples_get_the_original_estimate():
+def test_score_estimators_with_all_eigenfunctions_samples_get_the_original_estimate():
     samples = np.random.default_rng(0).normal(size=(12, 3))
     estimator = SpectralStein(0.5, eigenvalue_share=1.0, noise_factor=0.0)
     got = fit_and_evaluate(
@@ -155,7 +155,7 @@ def test_with_all_eigenfunctions_samples_get_the_original_estimate():
     np.testing.assert_allclose(got, -np.linalg.solve(gram, np.array(gradients)), rtol=1e-6)
 
 
-def test_noise_of_coefficients_is_what_they_scatter_by():
+def test_score_estimators_noise_of_coefficients_is_what_they_scatter_by():
     num, n, bandwidth = 400, 2, 1.5
     samples = jax.random.normal(KEY, (num, n))
     squared = squared_distances(samples, samples)
@@ -204,7 +204,7 @@ def test_sliced_estimates_do_not_depend_on_units(scale, shift):
     np.testing.assert_allclose(there * scale, here, rtol=1e-5, atol=1e-7)
 
 
-def test_known_moments_whiten_exactly():
+def test_score_estimators_known_moments_whiten_exactly():
     gaussian = CorrelatedGaussian()
     moments = Gaussian(jnp.asarray(gaussian.mean), jnp.asarray(gaussian.covariance))
     coordinates, values = whitening(moments), jnp.asarray(gaussian.sample(5, 0))
@@ -214,7 +214,7 @@ def test_known_moments_whiten_exactly():
     np.testing.assert_allclose(score, gaussian.score(np.asarray(values)), rtol=1e-8)
 
 
-def test_the_inverse_of_an_estimated_covariance_is_not_too_large():
+def test_score_estimators_inverse_of_an_estimated_covariance_is_not_too_large():
     draws = jax.random.normal(KEY, (4000, 25, 8))
 
     def mean_precision(moments):
@@ -238,13 +238,13 @@ def test_fewer_samples_than_values_leave_a_sane_score(num):
     assert np.sqrt(np.mean((np.asarray(got) + at) ** 2)) < 3.0
 
 
-def test_samples_that_coincide_are_no_obstacle():
+def test_score_estimators_accept_coinciding_samples():
     samples = jnp.asarray(np.repeat(Bimodal(2).sample(20, 0), 2, axis=0))
     assert np.isfinite(fit_and_evaluate(SpectralStein(), samples, samples)).all()
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_no_gradient_flows_through_an_estimate(name):
+def test_score_estimators_no_gradient_flows_through_an_estimate(name):
     samples = jnp.asarray(Bimodal(2).sample(20, 0))
     estimator = ESTIMATORS[name]
 
@@ -281,7 +281,7 @@ def test_sliced_loss_is_least_at_the_exact_score():
     np.testing.assert_allclose(loss(jnp.asarray([1.0, 0.35])) - exact, 0.02, rtol=0.3)
 
 
-def test_what_cannot_be_estimated_is_refused():
+def test_score_estimators_refuse_bad_input():
     with pytest.raises(ValueError, match="cannot be estimated from 1 sample; give 2 or more"):
         SpectralStein().fit(jnp.ones((1, 3)), key=None)
     with pytest.raises(ValueError, match="got 3 samples and leaves a quarter"):

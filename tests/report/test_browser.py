@@ -76,7 +76,7 @@ def measured(text: str, size: tuple[int, int], folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("size", "columns"), [(PHONE, 1), (DESK, 3)], ids=["phone", "desk"])
-def test_everything_fits_and_can_be_read(text, tmp_path, size, columns):
+def test_report_fits_the_screen_and_is_legible(text, tmp_path, size, columns):
     found = measured(text, size, tmp_path)
     assert found["room"] == size[0]
     assert found["content"] <= size[0] and found["outside"] == []
@@ -86,21 +86,19 @@ def test_everything_fits_and_can_be_read(text, tmp_path, size, columns):
     assert found["fetched"] == []
 
 
-def test_what_does_not_fit_would_be_found(text, tmp_path):
+def test_report_fit_test_can_fail(text, tmp_path):
     wide = text.replace("<header>", '<header><div style="width: 2000px">wide</div>')
     found = measured(wide, PHONE, tmp_path)
     assert found["content"] >= 2000 and "wide" in found["outside"][0]
 
 
 @pytest.mark.parametrize("size", [PHONE, DESK], ids=["phone", "desk"])
-def test_it_is_drawn_in_its_colours(text, tmp_path, size):
+def test_report_is_drawn_in_its_colours(text, tmp_path, size):
     picture = tmp_path / "picture.png"
     tall = (size[0], 4000)
     browser.browse(framed(text, tall, tmp_path), tall, f"--screenshot={picture}")
     pixels = (255 * matplotlib.image.imread(picture)[:, : size[0], :3]).round().astype(int)
     assert pixels.shape == (4000, size[0], 3)
-    paper, learned, vanilla = (255, 255, 255), (0x00, 0x72, 0xB2), (0xD5, 0x5E, 0x00)
-    shares = [
-        float(np.mean((pixels == colour).all(axis=2))) for colour in (paper, learned, vanilla)
-    ]
+    paper, learned, fitted = (255, 255, 255), (0x00, 0x72, 0xB2), (0xD5, 0x5E, 0x00)
+    shares = [float(np.mean((pixels == colour).all(axis=2))) for colour in (paper, learned, fitted)]
     assert 0.5 < shares[0] < 0.99 and shares[1] > 1e-3 and shares[2] > 1e-4

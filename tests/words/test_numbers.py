@@ -35,12 +35,12 @@ from metaprior.words import counted, cut, fixed, number, power_of_ten, value
         (cut("a\nb " * 9, 8), "a b a b…"),
     ],
 )
-def test_by_hand(shown, expected):
+def test_number_fixed_value_and_counted_by_hand(shown, expected):
     assert shown == expected
 
 
 @given(st.floats(-1e300, 1e300))
-def test_three_digits_are_kept(x):
+def test_number_keeps_three_digits(x):
     shown = float(number(x).replace("−", "-"))
     assert shown == pytest.approx(x, rel=5.1e-3)
 

@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 
 class StudyUse(NamedTuple):
-    """What became of one study.
+    """How one study was used.
 
-    - `trials`: how many trials were used; of a study that is not, how many could have been.
-    - `left_out`: how many trials were not, by what is the matter with them: failed, pruned,
-      running, waiting, not finite, infeasible, without parameters, outside the space.
+    - `trials`: number of trials used; for a skipped study, number of usable ones.
+    - `left_out`: number of trials left out, by reason: failed, pruned, running, waiting, not
+      finite, infeasible, without parameters, outside the space.
     - `reason`: why the study was not used; empty if it was.
     """
 

@@ -1,4 +1,4 @@
-"""What people hold in their hands: a learned prior, and its posterior, in their own units."""
+"""A learned prior and its posterior, in the user's units."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

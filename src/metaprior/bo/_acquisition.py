@@ -65,7 +65,7 @@ class RestlessConfidenceBound(AbstractAcquisition):
     uncertain it is needs no more than $\beta = 1$ besides.
 
     What a model calls noise is often a rough function, which says the same to the same question. So
-    noise is worth a look where nobody has looked, and nothing at a distance $r$ from a query that
+    noise is worth a query where there is none yet, and nothing at a distance $r$ from a query that
     is small beside the reach $\ell$:
 
     $$ \sigma^2(x) = \sigma_f^2(x) + (1 - e^{-r^2 / 2 \ell^2})\, \sigma_\text{noise}^2(x). $$

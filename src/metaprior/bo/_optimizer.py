@@ -84,7 +84,7 @@ class Optimizer:
         """The next query, or the next `n` queries to be made side by side.
 
         Queries that have not been told yet are respected: the next one is chosen as if each of
-        them had returned what the model expects, so that it goes where it teaches something else.
+        them had returned what the model expects, so that each query is informative.
 
         - `fixed`: values that some dimensions must have, by name; the others are chosen for them.
         """
@@ -116,7 +116,7 @@ class Optimizer:
             self._observed = self._trust = None
 
     def expect(self, points: Points) -> None:
-        """Take notice of queries that somebody else has under way.
+        """Take queries that other workers have under way into account.
 
         They are respected like those that were asked for here, until they are told.
         """
@@ -125,7 +125,7 @@ class Optimizer:
     def fork(self, *, seed: int, acquisition: AbstractAcquisition | None = None) -> "Optimizer":
         """Another optimiser that knows the same; what it hears from now on is not known here.
 
-        For whoever asks often what would be next, while different queries are under way each time.
+        For callers that ask often, with different queries under way each time.
 
         - `acquisition`: how much a query is worth there; by default the same as here.
         """

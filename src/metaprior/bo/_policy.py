@@ -112,7 +112,7 @@ class SurrogatePolicy(AbstractPolicy):
 
 
 class InitialDesign(AbstractPolicy):
-    """Points that cover the space first, then another policy: for surrogates without a past."""
+    """Points that cover the space first, then another policy: for non-transfer surrogates."""
 
     policy: AbstractPolicy
     num_initial: int = eqx.field(static=True)

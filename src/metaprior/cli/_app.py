@@ -19,13 +19,13 @@ from metaprior.cli._study import study
 
 
 class Commands(TyperGroup):
-    """All commands; whatever the library raises leaves as one sentence and an exit code."""
+    """All commands; what the library raises becomes one sentence and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            raise  # the reader of a pipe went away, which is no error of ours
+            raise  # the reader of a pipe has closed it, which is not an error of the command
         except (ValueError, OSError, FloatingPointError) as error:
             typer.echo(f"Error: {_sentence(error)}", err=True)
             raise typer.Exit(BAD_INPUT) from None
@@ -93,7 +93,7 @@ def demo(
         bool, typer.Option("--json", help="Print the numbers as JSON instead of tables.")
     ] = False,
 ) -> None:
-    """Learn a prior from past runs and race it against a plain GP: a minute, a table, a picture."""
+    """Learn a prior from past runs and race it against a fixed GP: a minute, a table, a picture."""
     _require_matplotlib()
     prepare_jax()
     from metaprior.cli._demo import run_demo
@@ -107,28 +107,29 @@ def learn(
         list[str],
         typer.Argument(
             metavar="RUNS...",
-            help="CSV files, folders or patterns: one run a file, or a column that names the run. "
-            "Or optuna: and the address of a storage, as in optuna:sqlite:///past.db.",
+            help="CSV files, folders or patterns: one run per file, or a column that names the "
+            "run. Or optuna: and the address of a storage, as in optuna:sqlite:///past.db.",
         ),
     ],
     out: Annotated[Path, typer.Option(help="Folder for the learned prior.")] = Path("prior"),
     space: Annotated[
-        Path | None, typer.Option(help="TOML file of the space; inferred if not given.")
+        Path | None, typer.Option(help="TOML file of the space; inferred by default.")
     ] = None,
     direction: Annotated[
         str | None,
         typer.Option(
-            help="maximize or minimize the value; else maximize, or as the Optuna studies do."
+            help="maximize or minimize the value; by default maximize, or as the Optuna studies."
         ),
     ] = None,
     value: Annotated[
         str | None,
         typer.Option(
-            help="Column of the value; else y, value, objective, score, loss or the last numbers."
+            help="Column of the value; by default y, value, objective, score, loss or the last "
+            "column of numbers."
         ),
     ] = None,
     task: Annotated[
-        str | None, typer.Option(help="Column naming the run; else task, run or study.")
+        str | None, typer.Option(help="Column naming the run; by default task, run or study.")
     ] = None,
     ignore: Annotated[
         list[str] | None, typer.Option(help="Column to leave out; may be repeated.")
@@ -150,7 +151,7 @@ def learn(
         bool, typer.Option("--json", help="Print one JSON object instead of words.")
     ] = False,
 ) -> None:
-    """Learn a prior from past runs; no tuning, measured on runs it has not seen."""
+    """Learn a prior from past runs without tuning, and measure it on held-out runs."""
     prepare_jax()
     from metaprior.cli._learn import run_learn
     from metaprior.cli._past_runs import Wanted
@@ -181,13 +182,13 @@ def report(
     prior: Annotated[Path, typer.Argument(help="Folder of a saved prior.", show_default=False)],
     out: Annotated[
         Path | None,
-        typer.Option(help="File for the page; without it, report.html in the prior's folder."),
+        typer.Option(help="File for the page; by default report.html in the prior's folder."),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the path and the main numbers as JSON.")
     ] = False,
 ) -> None:
-    """Write what is known about a learned prior as one HTML page: verdict, evidence, limits."""
+    """Write a report on a learned prior as one HTML page: verdict, evidence, limits."""
     prepare_jax()
     from metaprior.cli._report import run_report
 
@@ -197,7 +198,8 @@ def report(
 @app.command()
 def suggest(
     run: Annotated[
-        str, typer.Option(help="CSV file of the run, made if missing; its name, with --lifelong.")
+        str,
+        typer.Option(help="CSV file of the run, created if missing; with --lifelong, its name."),
     ],
     prior: Annotated[Path | None, typer.Option(help="Folder of a saved prior.")] = None,
     lifelong: Annotated[
@@ -209,7 +211,9 @@ def suggest(
     direction: Annotated[
         str | None, typer.Option(help="maximize or minimize, to begin a sequence with.")
     ] = None,
-    n: Annotated[int, typer.Option("-n", min=1, help="How many points, for side by side.")] = 1,
+    n: Annotated[
+        int, typer.Option("-n", min=1, help="Number of points, for parallel evaluations.")
+    ] = 1,
     seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of all randomness.")] = 0,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the points as JSON instead of words.")
@@ -234,7 +238,7 @@ def suggest(
 # A negative value looks like an option.
 @app.command(context_settings={"ignore_unknown_options": True})
 def tell(
-    run: Annotated[str, typer.Option(help="CSV file of the run; its name, with --lifelong.")],
+    run: Annotated[str, typer.Option(help="CSV file of the run; with --lifelong, its name.")],
     value: Annotated[
         str | None, typer.Argument(help="What was measured.", show_default=False)
     ] = None,
@@ -244,7 +248,10 @@ def tell(
     ] = None,
     row: Annotated[
         int | None,
-        typer.Option(min=2, help="Row of the file (its header is 1); else the first that waits."),
+        typer.Option(
+            min=2,
+            help="Row of the file (the header is row 1); by default the first without a value.",
+        ),
     ] = None,
     failed: Annotated[
         bool, typer.Option("--failed", help="The evaluation failed: there is no value.")
@@ -260,7 +267,7 @@ def tell(
         bool, typer.Option("--json", help="Print what was done as JSON instead of words.")
     ] = False,
 ) -> None:
-    """Write what was measured into the CSV file of a run; with --finish, learn from the run."""
+    """Write a measured value into the CSV file of a run; with --finish, learn from the run."""
     prepare_jax()
     from metaprior.cli._tell import run_tell
 
@@ -290,7 +297,7 @@ def status(
         str | None, typer.Option(help="Name of the sequence in the Optuna storage.")
     ] = None,
     run: Annotated[
-        str | None, typer.Option(help="CSV file of the run; its name, with --lifelong.")
+        str | None, typer.Option(help="CSV file of the run; with --lifelong, its name.")
     ] = None,
     prior: Annotated[Path | None, typer.Option(help="Folder of a saved prior.")] = None,
     lifelong: Annotated[
@@ -301,7 +308,7 @@ def status(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of words.")] = False,
 ) -> None:
-    """Where a run stands, or which versions of its prior a lifelong sequence has."""
+    """Show the status of a run, or the versions of the prior of a lifelong sequence."""
     prepare_jax()
     from metaprior.cli._status import run_status
 
@@ -326,7 +333,7 @@ def env_list(
         bool, typer.Option("--json", help="Print the families as JSON instead of a table.")
     ] = False,
 ) -> None:
-    """All families: dimensions, tasks and run length of the benchmark, origin of the values."""
+    """List all families: dimensions, tasks and run length in the benchmark, source of values."""
     from metaprior.cli._env import list_families
 
     list_families(as_json=as_json)
@@ -339,7 +346,7 @@ def env_fetch(
         str | None, typer.Option(help="Address of the article in figshare's API, or of a copy.")
     ] = None,
 ) -> None:
-    """Download the original OpenML-bot tables (Kühn et al. 2018), checked; finished ones stay."""
+    """Download and verify the original OpenML-bot tables (Kühn et al. 2018); skip complete ones."""
     from metaprior.cli._env import fetch_tables
 
     fetch_tables(to, url=url)
@@ -359,8 +366,8 @@ def _require_matplotlib() -> None:
 def prepare_jax() -> None:
     """Keep compiled code between commands, and the log of the compiler off the screen.
 
-    Most of a short command is compilation, and it is the same every time. What the user has set
-    in the environment stands.
+    Most of the time of a short command is compilation, and it is the same every time. Variables
+    that the user has set are kept.
     """
     import jax
 
@@ -373,7 +380,7 @@ def prepare_jax() -> None:
 
 
 def _sentence(error: Exception) -> str:
-    """What went wrong, without the jargon of the operating system's errors."""
+    """The error as a sentence, without the operating system's error number."""
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror}."

@@ -25,7 +25,7 @@ MADE_BY = "metaprior demo"
 def run_demo(out: Path, *, seed: int, quick: bool, as_json: bool) -> None:
     """Collect, learn, race and predict; then write to `out` and print the numbers.
 
-    What could stop the writing is checked first, before a minute is spent on computing.
+    Whether `out` can be written is checked before computing for a minute.
     """
     prepare_folder(out)
     sizes = QUICK if quick else DemoSizes()

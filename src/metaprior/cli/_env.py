@@ -30,8 +30,8 @@ def list_families(*, as_json: bool) -> None:
     console = Console()
     console.print(grid)
     console.print(
-        "d: encoded dimensions; n, T: past tasks and points of each in the benchmark; then the "
-        "tasks there are.",
+        "d: encoded dimensions; n, T: past tasks and points per task in the benchmark; then the "
+        "available tasks.",
         highlight=False,
     )
 

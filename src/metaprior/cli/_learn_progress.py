@@ -10,7 +10,7 @@ from metaprior.cli._progress_bar import ProgressBar
 
 
 class LearnBar(ProgressBar):
-    """Shows what `learn` is at, on `console`, while used as a context."""
+    """Shows the progress of `learn` on `console`, while used as a context."""
 
     def __init__(self, console: Console):
         self._console = console
@@ -45,7 +45,7 @@ class LearnBar(ProgressBar):
 
 
 def standing_of(trying: str, best: float | None) -> str:
-    """What is tried, and the best held-out score so far, in a few words."""
+    """The configurations being tried and the best held-out score so far."""
     parts = [trying] if trying else []
     parts += [f"best held-out score {best:.3f}"] if best is not None else []
     return ", ".join(parts)

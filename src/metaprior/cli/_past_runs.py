@@ -15,7 +15,7 @@ OPTUNA = "optuna:"
 
 
 class Wanted(NamedTuple):
-    """What the command line says about the past runs; `None` and empty is what it does not say.
+    """The options about past runs; `None` or empty if not given.
 
     - `value`, `task`, `ignore`: columns of CSV files.
     - `studies`, `match`: names of Optuna studies.
@@ -34,10 +34,10 @@ class PastRuns(NamedTuple):
     """Past runs, wherever they came from.
 
     - `tasks`: for `metaprior.learn`; task `i` is called `names[i]`.
-    - `notes`: plain sentences on what was left out and what looks odd.
+    - `notes`: sentences on what was left out and what looks odd.
     - `origin`: how many of what were read, as in "6 files"; `value`: what is optimised, in words.
     - `inferred`: whether the space was not given.
-    - `studies`: what became of each Optuna study; `None` for files.
+    - `studies`: how each Optuna study was used; `None` for files.
     - `details`: what else goes into the JSON answer.
     """
 

@@ -1,4 +1,4 @@
-"""Progress through the stages of a long command: a bar on a terminal, plain lines elsewhere."""
+"""Progress through the stages of a long command: a bar on a terminal, lines of text elsewhere."""
 
 import time
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""`metaprior status`: where a run stands, or which versions a lifelong sequence has."""
+"""`metaprior status`: the status of a run, or the versions of a lifelong sequence."""
 
 import json
 from collections.abc import Sequence
@@ -59,7 +59,7 @@ def run_status(
 
 def _print_storage(storage: str, name: str | None, restore: int | None, *, as_json: bool) -> None:
     if not storage.startswith(OPTUNA):
-        raise ValueError(f"{storage!r} is no storage; write it as optuna:sqlite:///past.db.")
+        raise ValueError(f"{storage!r} is not a storage; write it as optuna:sqlite:///past.db.")
     if name is None:
         raise ValueError("Give --name with the name of the lifelong sequence in the storage.")
     with needing_optuna():
@@ -86,7 +86,7 @@ def _print_run(found: RunStatus, *, as_json: bool) -> None:
         typer.echo(f"  row {row.number} waits for a value: {in_words(row.point)}")
     if found.trust is not None:
         typer.echo(
-            f"Trust in the learned prior: {found.trust:.2f} (1: the past helps; 0: unlike it)"
+            f"Trust in the learned prior: {found.trust:.2f} (1: like the past runs; 0: unlike them)"
         )
 
 

@@ -13,37 +13,45 @@ study = typer.Typer(
 HELP = {
     "supervised": "How well models predict held-out halves of runs: likelihood and calibration.",
     "offline": "Learn from past runs, then optimise unseen tasks: simple and inference regret.",
-    "lifelong": "Run after run, learning anew from all before: regret over whole sequences.",
-    "search": "Choose hyper-parameters on validation tasks; other studies read what it writes.",
-    "calibration": "How often intervals of each level hold, given few points of unseen tasks.",
+    "lifelong": "Learn again after every run of a sequence: regret over whole sequences.",
+    "search": "Choose hyper-parameters on validation tasks, for use in the other studies.",
+    "calibration": "Coverage of the intervals of each level, given a few points of unseen tasks.",
 }
 
 
 def _add(kind: str) -> None:
-    """The command of one kind of study. All kinds have the same options; those that mean nothing
-    to a kind are refused where a specification is made, in the same words as in a file."""
+    """The command of one kind of study. All kinds have the same options; the specification rejects
+    those that do not apply to a kind, with the same message as for a file."""
 
     @study.command(kind, help=HELP[kind])
     def command(
-        out: Annotated[Path, typer.Option(help="Folder of the study; started again, it goes on.")],
+        out: Annotated[
+            Path, typer.Option(help="Folder of the study; an unfinished one is resumed.")
+        ],
         smoke: Annotated[bool, typer.Option("--smoke", help="Tiny: about two minutes.")] = False,
         full: Annotated[bool, typer.Option("--full", help="The paper's sizes.")] = False,
         spec: Annotated[Path | None, typer.Option(help="TOML file with fields to set.")] = None,
         environments: Annotated[str | None, typer.Option(help="Names, with commas.")] = None,
         methods: Annotated[str | None, typer.Option(help="Names, with commas.")] = None,
-        seeds: Annotated[int | None, typer.Option(help="Repetitions with other keys.")] = None,
-        tasks: Annotated[int | None, typer.Option(help="Unseen tasks of each seed.")] = None,
-        steps: Annotated[int | None, typer.Option(help="Queries of each run.")] = None,
+        seeds: Annotated[
+            int | None, typer.Option(help="Repetitions, each with its own key.")
+        ] = None,
+        tasks: Annotated[int | None, typer.Option(help="Unseen tasks per seed.")] = None,
+        steps: Annotated[int | None, typer.Option(help="Queries per run.")] = None,
         sequences: Annotated[int | None, typer.Option(help="lifelong: series of tasks.")] = None,
-        runs: Annotated[int | None, typer.Option(help="lifelong: runs of a sequence.")] = None,
-        draws: Annotated[int | None, typer.Option(help="search: configurations a method.")] = None,
+        runs: Annotated[int | None, typer.Option(help="lifelong: runs per sequence.")] = None,
+        draws: Annotated[
+            int | None, typer.Option(help="search: configurations per method.")
+        ] = None,
         shapes: Annotated[
             int | None, typer.Option(help="search: different sizes of those.")
         ] = None,
         points: Annotated[int | None, typer.Option(help="calibration: points to predict.")] = None,
-        num_steps: Annotated[int | None, typer.Option(help="Training steps, for all.")] = None,
+        num_steps: Annotated[
+            int | None, typer.Option(help="Training steps, for all methods.")
+        ] = None,
         past_tasks: Annotated[int | None, typer.Option(help="Past runs to learn from.")] = None,
-        past_steps: Annotated[int | None, typer.Option(help="Points of each past run.")] = None,
+        past_steps: Annotated[int | None, typer.Option(help="Points per past run.")] = None,
         acquisition: Annotated[
             str | None, typer.Option(help="ucb (the paper's) or restless (the library's default).")
         ] = None,
@@ -53,7 +61,8 @@ def _add(kind: str) -> None:
         jobs: Annotated[int, typer.Option(help="Processes on this machine.")] = 1,
         dask: Annotated[str | None, typer.Option(help="Address of a Dask scheduler.")] = None,
         block: Annotated[
-            int | None, typer.Option(help="Seeds in one job: by default 1 on a CPU, else all.")
+            int | None,
+            typer.Option(help="Seeds per job: by default 1 on a CPU, all on an accelerator."),
         ] = None,
         chunk: Annotated[
             int | None, typer.Option(help="Seeds at once on an accelerator: bounds its memory.")
@@ -92,7 +101,7 @@ for _kind in HELP:
 
 @study.command("plot")
 def plot(folder: Annotated[Path, typer.Argument(help="Folder of a study.")]) -> None:
-    """Draw the figures and tables of a study again, finished or not."""
+    """Draw the figures and tables of a finished or unfinished study."""
     from metaprior.cli._study_run import draw
 
     for path in draw(folder):

@@ -45,7 +45,7 @@ def run_study(
     dask: str | None,
     as_json: bool,
 ) -> int:
-    """Run, or go on with, the study in `out`; its exit code: 1 if jobs failed."""
+    """Run or resume the study in `out`; the exit code is 1 if jobs failed."""
     console = Console(stderr=True)
     with _inherited(workers):
         specification = specification_of(
@@ -93,9 +93,9 @@ def draw(folder: Path) -> list[Path]:
 
 
 def _cuts(out: Path) -> dict[str, Any]:
-    """How jobs are cut: as in the study that is there, or else as suits this machine.
+    """How seeds are divided into jobs: as in an existing study, or else as suits this machine.
 
-    On a CPU seeds are worked on one after another anyway, and small jobs lose less when killed.
+    A CPU works on seeds one after another anyway, and small jobs lose less when killed.
     """
     if holds_study(out):
         return read_study(out)
@@ -103,7 +103,7 @@ def _cuts(out: Path) -> dict[str, Any]:
 
 
 def _drawn(out: Path, console: Console) -> list[str]:
-    """Figures are the last thing, and no reason to call a study failed."""
+    """Draw the figures; a failure to do so does not fail the study."""
     try:
         return [str(path) for path in draw(out)]
     except (ValueError, ImportError) as error:

@@ -27,7 +27,7 @@ def run_suggest(
     if prior is not None:
         if space is not None or direction is not None:
             raise ValueError(
-                "--space and --direction begin a lifelong sequence, and a prior has its own; leave "
+                "--space and --direction are for a new lifelong sequence, not for a prior; leave "
                 "them out, or give --lifelong instead of --prior."
             )
         file, rows = Path(run), suggest(load(prior), run, n, seed=seed)

@@ -1,4 +1,4 @@
-"""`metaprior tell`: what was measured goes into the file of the run; the end of a run teaches."""
+"""`metaprior tell`: writes a value into the file of the run; `--finish` learns from the run."""
 
 import json
 from pathlib import Path
@@ -59,7 +59,7 @@ def run_tell(
                 version = sequence.finish(run, budget=effort, seed=seed, on_progress=progress)
         except KeyboardInterrupt:
             typer.echo(
-                f"Learning was interrupted, so that there is no new version; the run {run} is "
+                f"Learning was interrupted, so there is no new version; the run {run} is "
                 "finished, and the next --finish learns from it.",
                 err=True,
             )
@@ -74,13 +74,13 @@ def run_tell(
 def _finished(run: str, version: Version | None, sequence: PriorSequence) -> str:
     ledger = sequence.ledger
     if version is None and ledger.is_up_to_date:
-        return f"The run {run} is finished. All finished runs have been learned from already."
+        return f"The run {run} is finished. The prior has already learned from all finished runs."
     if version is None:
         return f"The run {run} is finished. Learning begins with the second finished run."
     if not version.kept:
         fate = f"not kept, version {ledger.current} stays"
     elif version.number != ledger.current:
-        fate = f"not in use, since version {ledger.current} was restored meanwhile"
+        fate = f"not in use, since version {ledger.current} was restored during learning"
     else:
         fate = "in use from now on"
     return (

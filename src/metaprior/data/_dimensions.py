@@ -224,7 +224,7 @@ class Categorical:
         one_hot = np.zeros((len(column), len(self.choices)))
         for row, value in enumerate(column):
             value = as_native(value)
-            # A list or a dict cannot even be looked up.
+            # A list or a dict is not hashable, so it cannot be looked up.
             index = index_of.get(value) if isinstance(value, (str, int, float)) else None
             if index is None:
                 raise complain(
@@ -251,7 +251,7 @@ def _bounds(dimension: Real | Integer) -> tuple[int | float, int | float]:
     if low is None or high is None:
         raise TypeError(f"The bounds of {dimension} are not both numbers; give two numbers.")
     if not isinstance(dimension.log, bool):
-        raise TypeError(f"`log` of {dimension} is neither True nor False; give one of them.")
+        raise TypeError(f"`log` of {dimension} is not a bool; give True or False.")
     if not (math.isfinite(low) and math.isfinite(high)):
         raise ValueError(f"The bounds of {dimension} are not both finite; give finite ones.")
     if not low < high:

@@ -1,7 +1,7 @@
-"""Reading points in the forms people have them: dicts, frames, arrays, rows.
+"""Reading points in their usual forms: dicts, frames, arrays, rows.
 
-Whatever came in, what goes out is one column of raw values for each name of the space; the
-dimensions then check and encode their own column.
+The result is always one column of raw values per name of the space; each dimension then checks and
+encodes its own column.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,7 +34,7 @@ def read_columns(points: Points, names: tuple[str, ...], *, where: str) -> list[
     if isinstance(points, (str, bytes, Mapping)):
         raise ValueError(
             f"{prefix}received a single {type(points).__name__}, which is not a collection of "
-            "points; give a list of dicts, one for each point."
+            "points; give a list of dicts, one per point."
         )
     if hasattr(points, "columns") and hasattr(points, "to_dict"):
         return _columns_of_frame(points, names, prefix)
@@ -45,7 +45,7 @@ def read_columns(points: Points, names: tuple[str, ...], *, where: str) -> list[
     except TypeError:
         raise ValueError(
             f"{prefix}received {shortened(points)}, which is not a collection of points; give "
-            "a list of dicts, one for each point, or a 2-d array."
+            "a list of dicts, one per point, or a 2-d array."
         ) from None
     return _columns_of_rows(rows, names, where)
 
@@ -59,7 +59,7 @@ def as_number(value: Any) -> int | float | None:
 
 
 def as_native(value: Any) -> Any:
-    """`value` without its array clothes: NumPy and JAX scalars become Python ones."""
+    """`value` as a Python object: NumPy and JAX scalars become Python ones."""
     is_array_scalar = getattr(value, "shape", None) == () and hasattr(value, "item")
     return value.item() if is_array_scalar else value
 

@@ -60,7 +60,7 @@ def run_of(x: Float[np.ndarray, "m d"], y: Float[np.ndarray, " m"], spare: int =
 
 
 class Choices(eqx.Module):
-    """The only points that may be asked: the rows of `points` where `valid` is true.
+    """The only points that may be queried: the rows of `points` where `valid` is true.
 
     The other rows are padding. They repeat valid rows, so that every row is a point of the domain.
     """

@@ -68,8 +68,8 @@ class Tasks:
         """Tasks from past runs, each a pair `(points, values)` in the user's units.
 
         - `points`: anything that `space.encode` takes.
-        - `values`: one number for each point, in the same order.
-        - `direction`: whether `"maximize"` or `"minimize"` is what the values are for.
+        - `values`: one number per point, in the same order.
+        - `direction`: whether to `"maximize"` or `"minimize"` the values.
         """
         if not isinstance(space, Space):
             raise TypeError(f"`space` is {shortened(space)}; give a metaprior Space.")
@@ -149,8 +149,8 @@ class Tasks:
         """These tasks, if there are at least 2 of them: what learning from tasks needs."""
         if len(self) < 2:
             raise ValueError(
-                f"Learning a prior needs at least 2 tasks, received {len(self)}: with one task, "
-                "there is nothing to transfer; use FixedGP or give more runs."
+                f"Learning a prior needs at least 2 tasks, received {len(self)}: one task has "
+                "nothing to transfer; give more runs, or use FittedGP, which needs no past runs."
             )
         return self
 

@@ -5,7 +5,7 @@ depends on what they offer, and the kinds say it: every process can be sampled, 
 density, and Gaussian ones have marginals in closed form.
 
 Functions are seen through white noise of variance `jitter`, the resolution at which they are
-compared: at points close to each other, smooth functions have no density worth the name.
+compared: at points close to each other, the density of smooth functions is degenerate.
 """
 
 import abc

@@ -69,7 +69,7 @@ def ascend(
         improved = values[best] > state.value
         x = jnp.where(improved, trials[best], state.x)
         value, new_gradient = value_and_gradient(x)
-        # A step that failed means that the estimate misleads: start it again from the gradient.
+        # A failed step means that the estimate is wrong: reset it to the gradient.
         inverse_hessian = jnp.where(
             improved,
             _bfgs_update(state.inverse_hessian, x - state.x, state.gradient - new_gradient),

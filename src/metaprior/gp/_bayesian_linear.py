@@ -10,7 +10,7 @@ B           I + (a / s) Phi^T Phi: posterior precision of w, in  (D, D)
 
 Both spaces give the same numbers, by the Woodbury identity and $|C| = s^m |B|$. As everywhere, the
 jitter of the library is part of the noise. Rows that are not observations have zero features and
-zero values, which tell nothing of the weights.
+zero values, which carry no information about the weights.
 """
 
 import abc

@@ -1,8 +1,8 @@
 r"""A Gaussian process whose tasks differ in level and amplitude.
 
-One data set's scores live between 0.5 and 0.6, another's between 0.9 and 1. A prior with one mean
+One data set's scores lie between 0.5 and 0.6, another's between 0.9 and 1. A prior with one mean
 and one variance for all of them spends the first queries of a run on learning the level, or is
-sure of a wrong one. Here a task's mean is $(1 + a)\, m(x) + c$ with random effects
+overconfident in a wrong one. Here a task's mean is $(1 + a)\, m(x) + c$ with random effects
 $a \sim N(0, v_a)$, $c \sim N(0, v_c)$, which integrate out into two terms of the kernel:
 
 $$ k(x, z) = k_0(x, z) + v_c + v_a\, m(x)\, m(z). $$

@@ -27,7 +27,7 @@ from metaprior.gp._kernels import (
 
 ENTRY_POINTS = "metaprior.kernels"
 
-# Sums of products of a few kernels; what is nested deeper was not written by metaprior.
+# Sums of products of a few kernels; deeper nesting was not written by metaprior.
 DEEPEST = 16
 
 OWN_KERNELS: dict[str, type[AbstractKernel]] = {

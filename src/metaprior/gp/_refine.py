@@ -1,8 +1,8 @@
 """Refining the noise and the output scale of a process on the run at hand.
 
 A prior learned from many short runs keeps some noise to explain what its mean and kernel cannot,
-and late in a run that noise decides how closely an optimum is found. A task may also vary more
-than the past ones did. The run itself tells.
+and late in a run that noise limits how closely the optimum is found. A task may also vary more
+than the past ones did. Both are estimated from the run itself.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 r"""Input warping: one monotone curve per dimension, learned with everything else.
 
-What a unit means often changes along a dimension, and the same way for all tasks: a learning rate
-given on a linear scale, a depth that stops to matter. The curve
+Functions often vary faster in one part of a dimension than in another, in the same way for all
+tasks: a learning rate given on a linear scale, a depth that stops mattering. The curve
 
 $$ w(x_j) = \sinh\big( e^{t_j} \operatorname{arsinh}(x_j) + s_j \big) - \sinh s_j $$
 

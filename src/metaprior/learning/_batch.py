@@ -1,4 +1,4 @@
-"""Trainings side by side, each of one configuration without one fold.
+"""Trainings side by side, each of one configuration with one fold held out.
 
 A batch has a fixed number of places. The race, the confirmation of its winner and the final
 training are batches of one size, so that they share one compiled loop.

@@ -1,4 +1,4 @@
-"""Replaying held-out runs: how soon would the best point of a run have been queried?
+"""Replaying held-out runs: after how many queries is the best point of a run found?
 
 Only the points of the run can be queried, so every value is known. A surrogate chooses the next one
 by its upper confidence bound; the recorded order is what really happened.

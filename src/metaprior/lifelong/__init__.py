@@ -1,4 +1,4 @@
-"""Runs one after another: ask and tell with CSV files, and a prior that learns from every run."""
+"""Lifelong learning: ask and tell with CSV files, and a prior that learns from every run."""
 
 from metaprior.data.csv import Row as Row
 from metaprior.data.csv import RunFile as RunFile

@@ -12,7 +12,7 @@ from metaprior.data import Real, Space
 from metaprior.data.csv import Point, Row, RunFile, read_run
 from metaprior.files import locked
 
-# Nobody sets a machine more finely than to a millionth of its range.
+# Suggested values are rounded to a millionth of their range: machines are not set more finely.
 DIGITS = 6
 
 
@@ -34,8 +34,8 @@ class RunStatus(NamedTuple):
 def suggest(prior: Prior, path: str | Path, n: int = 1, *, seed: int = 0) -> list[Row]:
     """The next `n` points of the run in the file, appended to it with empty value cells.
 
-    The same file and the same seed give the same points. Rows without a value count as under way,
-    and other points are suggested than those.
+    The same file and the same seed give the same points. Rows without a value are pending, and
+    the suggestions avoid them.
     """
     path = Path(path)
     with locked(path):
@@ -94,14 +94,14 @@ def _rounded(value: float, dimension: Real) -> float:
 
 
 def _optimizer(prior: Prior, run: RunFile, seed: int) -> Optimizer:
-    """An optimiser that knows all that the file knows."""
-    # Another seed for every row: two rows of one run must not begin with the same random numbers.
+    """An optimiser told all rows of the file."""
+    # A seed per row: two rows of one run must not start from the same random numbers.
     mixed = np.random.SeedSequence([seed, len(run.rows)]).generate_state(1)[0]
     optimizer = Optimizer(prior, seed=int(mixed))
     for row in run.rows:
         if row.value is not None:
             optimizer.tell(row.point, row.value)
-    # At the end: telling a point ends the wait for it, and this one may be a repetition.
+    # Last: telling a point ends the wait for it, and a pending row may repeat a told one.
     optimizer.expect([row.point for row in run.pending])
     return optimizer
 

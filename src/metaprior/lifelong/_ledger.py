@@ -16,11 +16,11 @@ LEDGER = "lifelong.json"
 
 @dataclass(frozen=True)
 class Ledger:
-    """What a sequence knows of itself.
+    """The state of a sequence.
 
     - `finished`: names of the runs that are over, in that order.
     - `versions`: all that were learned; `current`: the number of the one in use, if any.
-    - `restorations`: how often somebody went back to a version.
+    - `restorations`: how often a version was restored.
     """
 
     space: Space

@@ -19,7 +19,7 @@ from metaprior.lifelong._versions import FEWEST_RUNS, Version, learn_version, un
 from metaprior.store import PriorFileError, load
 
 RUNS, PRIORS = "runs", "priors"
-# Another process that learns is waited for so long, in seconds.
+# How long to wait for another process that is learning, in seconds.
 LONGEST_LEARNING = 3600.0
 
 
@@ -63,7 +63,7 @@ class PriorSequence:
 
     @property
     def prior(self) -> Prior:
-        """The version in use; before the first, a Gaussian process without a past."""
+        """The version in use; before the first, a non-transfer GP."""
         ledger = self.ledger
         if ledger.current is None:
             return untrained_prior(ledger.space, ledger.direction)
@@ -121,7 +121,9 @@ class PriorSequence:
         """
         path = self._existing(self.run_file(run))
         if not read_run(path, self.ledger.space).observed:
-            raise ValueError(f"{path} has no value yet, so that there is nothing to learn from it.")
+            raise ValueError(
+                f"{path} has no value yet, so there is nothing to learn; tell one before --finish."
+            )
         with locked(self.folder / LEDGER):
             ledger = self.ledger
             if path.stem not in ledger.finished:
@@ -136,7 +138,7 @@ class PriorSequence:
         on_progress: OnLearnProgress | None = None,
     ) -> Version | None:
         """Learn from all finished runs, unless that has been done or there are too few."""
-        # Only who learns waits for who learns: others read and write the ledger meanwhile.
+        # Only learning waits for learning: other processes use the ledger meanwhile.
         with locked(self.folder / PRIORS, longest_wait=LONGEST_LEARNING):
             ledger = self.ledger
             if len(ledger.finished) < FEWEST_RUNS or ledger.is_up_to_date:

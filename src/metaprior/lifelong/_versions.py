@@ -26,7 +26,7 @@ FEWEST_RUNS = 2
 
 @dataclass(frozen=True)
 class Version:
-    """What is known of one version of a prior.
+    """The record of one version of a prior.
 
     - `runs`: names of the runs it was learned from, in the order of its tasks.
     - `score`: held-out log-likelihood, mean over runs; `by_run`: of each run that was held out.
@@ -76,10 +76,10 @@ def learn_version(
     seed: int,
     on_progress: OnLearnProgress | None = None,
 ) -> tuple[Version, Prior]:
-    """Learn from the runs called `names`, and judge what was learned.
+    """Learn from the runs called `names`, and judge the result on held-out runs.
 
-    Only a prior that was learned to the end and judged is a version: otherwise these runs would not
-    be learned from again. Ctrl-C raises KeyboardInterrupt, too small a budget ValueError.
+    An interrupted or unjudged prior is not a version, so these runs are learned from again: Ctrl-C
+    raises KeyboardInterrupt, and too small a budget raises ValueError.
 
     - `before`: the version in use, if there is one; without its prior, it is not compared on runs
       that it has not learned from.

@@ -11,7 +11,7 @@ from metaprior.processes import AbstractScoreEstimator, Target, gaussian_process
 def gp_hyper_prior(
     lengthscale: Float[Array, ""] | float, variance: Float[Array, ""] | float
 ) -> GaussianProcess:
-    r"""$\mathcal{GP}(0, k_{SE})$ in standardised units: what a careful person would assume."""
+    r"""$\mathcal{GP}(0, k_{SE})$ in standardised units: a conservative default."""
     return gaussian_process(SquaredExponential(jnp.log(lengthscale), jnp.log(variance)))
 
 
@@ -24,7 +24,7 @@ def hyper_prior_at(
     num_samples: int,
     key: PRNGKeyArray,
 ) -> Target:
-    """What there is to know of the hyper-prior at each measurement set of a batch."""
+    """The hyper-prior at each measurement set of a batch, in the form it is compared in."""
 
     def at(x, key):
         return target_of(

@@ -1,4 +1,4 @@
-r"""Objectives that are likelihoods of the tasks: plain, and regularised in the parameter space.
+r"""Likelihood objectives: unregularised, and regularised in the parameter space.
 
 symbol      meaning                                             name here
 n           number of tasks that are not held out               num_tasks

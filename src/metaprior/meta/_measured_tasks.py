@@ -59,8 +59,8 @@ def measure_tasks(
 ) -> MeasuredTasks:
     """A random batch of tasks that are not held out, with random measurement sets.
 
-    Of runs longer than `sizes.longest` so many random points are taken, new ones in every step:
-    time and memory of a step are bounded, however long the runs.
+    Runs longer than `sizes.longest` are subsampled to that many points, anew in every step, which
+    bounds time and memory of a step.
     """
     capacity, d = data.x.shape[1:]
     # One call for all random numbers of a step: each call costs compile time and run time.

@@ -52,7 +52,7 @@ def choose_measurements(
 ) -> Int[Array, " total"]:
     """Rows of `[task inputs, domain points]` that make up one measurement set.
 
-    `scores` are uniform random numbers, one a row of the task.
+    `scores` are uniform random numbers, one per row of the task.
     """
     capacity = mask.shape[0]
     available = jnp.minimum(jnp.sum(mask), sizes.from_task)

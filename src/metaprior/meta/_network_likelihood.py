@@ -8,9 +8,9 @@ r           ln q(z) / p(z)                                      log_ratio
 
 $$ Z = \mathbb{E}_{z \sim p} \, e^{-\sum_t l(h_z(x_t), y_t)} $$
 
-Hardly any network drawn from $p$ comes near a whole run, so that an average over such draws is
-decided by the best of them. Half of our draws come from $q$ instead, which knows the run. By the
-theorem of Bayes, with the tangent $c + J z$ and noise variance $s$,
+Hardly any network drawn from $p$ fits a whole run, so an average over such draws is dominated by
+the best of them. Half of the draws come from $q$ instead, which is conditioned on the run. By
+Bayes' theorem, with the tangent $c + J z$ and noise variance $s$,
 
 $$ r(z) = \ln N(y; c + J z, s I) - \ln N(y; c, J J^\top + s I), $$
 

@@ -130,8 +130,8 @@ class NetworkObjective(AbstractObjective):
             batch.keys,
         )
         fit = jnp.mean(fit)
-        # The value of the complexity is that of a surrogate and says nothing. What the divergence
-        # is there for does: whether functions of the prior still differ from each other.
+        # The value of the complexity is that of a surrogate and has no meaning, so the diversity
+        # of the prior's functions, which the divergence maintains, is reported instead.
         function_std = jnp.sqrt(jnp.mean(variance))
         return fit + jnp.mean(complexity), {"fit": fit, "function_std": function_std}
 

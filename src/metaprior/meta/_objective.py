@@ -26,7 +26,7 @@ from metaprior.processes import AbstractScoreEstimator, SpectralStein, Target, d
 
 
 class FPacohBatch(NamedTuple):
-    """Tasks with measurement sets and, for each set, what the hyper-prior is there.
+    """Tasks with measurement sets and, for each set, the hyper-prior there.
 
     `noise` makes function samples of the prior where the divergence has no closed form.
     """

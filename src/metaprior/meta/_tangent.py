@@ -42,7 +42,7 @@ class Observations(NamedTuple):
 
 
 class Tangent(NamedTuple):
-    """The linear function; its rows outside the mask are zero, and tell nothing of the weights."""
+    """The linear function; rows outside the mask are zero and carry no information."""
 
     offset: Float[Array, " m"]
     jacobian: Float[Array, "m p"]

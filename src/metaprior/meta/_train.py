@@ -110,9 +110,9 @@ def train_many(
 
     - `num_steps`: of all trainings, or of each. Terms after the last step of a training are NaN.
     - `shared_data`: `objectives.data` has no batch axis: all trainings see the same data.
-    - `chunk`: on an accelerator, so many trainings side by side; all of them by default.
+    - `chunk`: number of trainings side by side on an accelerator; all of them by default.
     - `may_diverge`: do not raise if a training diverges: its numbers are not finite, and the others
-      do not suffer from it.
+      are unaffected.
     """
     chunk = chunk_here(chunk)
 
@@ -204,7 +204,7 @@ def _run(start, chunk, batch, num_steps, check, on_progress):
         histories.append(_cut(history, done))
         if on_progress is not None:
             on_progress(Progress(last, longest, histories[-1]))
-    # The terms are those before each step: the last step may still have gone astray.
+    # The terms are those before each step: the last step may still have diverged.
     if check:
         _require_finite(state.flat, "The trained model")
     return state, _joined(histories)

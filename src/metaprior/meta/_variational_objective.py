@@ -107,7 +107,7 @@ class VariationalObjective(AbstractObjective):
             jnp.sum(measured.tasks.mask, axis=1),
         )
         fit = jnp.mean(fit)
-        # The value of the complexity is that of a surrogate and says nothing: it is not reported.
+        # The value of the complexity is that of a surrogate and has no meaning: not reported.
         return fit + jnp.mean(complexity), {"fit": fit}
 
 

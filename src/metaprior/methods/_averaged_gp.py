@@ -1,7 +1,7 @@
 r"""A non-transfer Gaussian process, averaged over its hyper-parameters by exact evidence.
 
-What `FittedGP` fits to a run, this integrates out, so that it is neither surer nor less sure than a
-run of any length allows, from no points on:
+What `FittedGP` fits to a run, this integrates out, so that its uncertainty is right for runs of any
+length, including empty ones:
 
     what                    how
     lengthscale, noise      a grid, weighted by evidence
@@ -52,8 +52,8 @@ RATE_WEIGHTS = np.sqrt(RATES) / np.sum(np.sqrt(RATES))
 
 @dataclass(frozen=True)
 class AveragedGP(AbstractMethod):
-    """A Gaussian process averaged over its hyper-parameters by the evidence of the new run; past
-    runs only say what a usual value is, and how much values vary."""
+    """The averaged GP: its hyper-parameters are averaged by the evidence of the new run; only the
+    level and the spread of values come from past runs."""
 
     @float64
     def meta_train(
@@ -68,7 +68,7 @@ class AveragedGP(AbstractMethod):
 
 
 class AveragedGPSurrogate(AbstractSurrogate):
-    """A Gaussian process that knows of the past only what a large and what a usual value is.
+    """A Gaussian process that takes only the level and the spread of values from past runs.
 
     - `y_mean`, `y_std`: of all past values together.
     """

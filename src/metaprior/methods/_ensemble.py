@@ -1,7 +1,7 @@
 r"""An ensemble: the same method trained from several seeds, each as likely as any other.
 
-Trainings that end in different priors disagree where the past says little, and there a single one
-is too sure of itself. The belief of the ensemble is the mixture $\frac1K \sum_k p_k$.
+Trainings that end in different priors disagree where past runs say little, and there a single one
+is overconfident. The belief of the ensemble is the mixture $\frac1K \sum_k p_k$.
 """
 
 from dataclasses import dataclass

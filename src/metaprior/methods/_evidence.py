@@ -26,7 +26,7 @@ from jaxtyping import Array, Float, Int
 from metaprior.data import Run, canonical_order
 from metaprior.methods._method import AbstractSurrogate
 
-# So many points of a run are scored: enough to decide, and the cost of a long run is bounded.
+# At most this many points of a run are scored: enough to decide, at a bounded cost.
 MOST_SCORED = 32
 # How far apart two points are news to each other, in units of sqrt(d).
 NOVELTY_LENGTHSCALE = 0.2

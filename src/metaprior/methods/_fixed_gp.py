@@ -1,7 +1,7 @@
 """Gaussian processes that learn nothing from past runs: the baselines.
 
 `FixedGP` is the paper's: zero mean, squared-exponential kernel, set hyper-parameters.
-`SelfStandardisedGP` is the same in units of the new run, for when there is no past at all.
+`SelfStandardisedGP` is the same in units of the new run, for when there are no past runs.
 """
 
 from dataclasses import dataclass
@@ -79,7 +79,7 @@ class FixedGP(AbstractMethod):
 
     @float64
     def from_scratch(self, num_columns: int) -> "SelfStandardisedGPSurrogate":
-        """A surrogate for a first run, with no past to take the scale of the numbers from.
+        """A surrogate for a first run, when there are no past runs to standardise by.
 
         Inputs are scaled as a uniform distribution on the unit cube would be; outputs are
         standardised by the run itself.

@@ -234,7 +234,10 @@ def _begin(alike: _Alike, numbers, keys: Key[Array, " batch"], num_columns: int)
 
 # It runs once per batch and is mostly random bits, which take seconds to optimise. At this level
 # the numbers are the same to the last bit; at 0 they are not.
-_beginnings = eqx.filter_jit(_begin, compiler_options={"xla_backend_optimization_level": 1})
+# The checker does not know that further settings go to `jax.jit`.
+_beginnings = eqx.filter_jit(  # pyright: ignore[reportCallIssue]
+    _begin, compiler_options={"xla_backend_optimization_level": 1}
+)
 
 
 def can_train_together(one: AbstractGradientMethod, other: AbstractGradientMethod) -> bool:

@@ -1,4 +1,4 @@
-r"""The guard against negative transfer: fall back to a non-transfer GP when the past misleads.
+r"""The guard against negative transfer: fall back to a non-transfer GP on an unfamiliar task.
 
 As points of the new run arrive, the learned prior and a non-transfer Gaussian process are scored
 by how well each predicted them (see `_evidence`). With $r_i$ the difference of their log densities

@@ -48,7 +48,7 @@ class Moments(NamedTuple):
 
 
 class AbstractPosterior(eqx.Module):
-    """What a surrogate believes about one task after a run of zero or more points."""
+    """The belief of a surrogate about one task after a run of zero or more points."""
 
     @abc.abstractmethod
     def moments(self, x: Float[Array, " d"]) -> Moments:

@@ -85,8 +85,8 @@ class NeuralProcessObjective(AbstractObjective):
        -\mathbb{E}_{z \sim q(z \mid D_i)} \sum_t \ln p(y_{i,t} \mid x_{i,t}, z)
        + \mathrm{KL}\big( q(z \mid D_i) \,\|\, q(z \mid C_i) \big) \Big] $$
 
-    with $C_i$ a random subset of $D_i$ of a size uniform on $0, \dots, T_i - 1$: contexts without
-    any point teach the networks what to predict before a run has begun.
+    with $C_i$ a random subset of $D_i$ of a size uniform on $0, \dots, T_i - 1$: from empty
+    contexts the networks learn what to predict before a run has begun.
     """
 
     data: MetaData

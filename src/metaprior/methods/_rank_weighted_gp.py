@@ -116,7 +116,7 @@ class RankWeightedSurrogate(AbstractSurrogate):
         run = Run(run.x[order], run.y[order], run.length)
         in_past_units = Run(run.x, (run.y - self.y_mean) / self.y_std, run.length)
         target, mean, std = _fit(in_past_units, num_steps=self.num_steps)
-        # One value has no scale and ranks nothing: until there are two, the past alone speaks.
+        # One value has no scale and no ranking: until there are two, only past tasks have weight.
         ranked = run.length >= 2
         past_weights, target_weight = self._weights(target, run)
         usable = jnp.any(self.past.mask, axis=1)

@@ -8,10 +8,10 @@ from metaprior.methods._method import AbstractMethod
 from metaprior.methods._registry import method_class
 from metaprior.processes import AbstractProcess, DescribedProcess, describe
 
-# A guard around an ensemble of a method; what is nested deeper was not written by metaprior.
+# A guard around an ensemble of a method; deeper nesting was not written by metaprior.
 DEEPEST = 4
 
-# JSON writes a float without decimals as it is, but never a number as text.
+# A float may come back from JSON as an int, but a number never as text.
 JSON_TYPES: dict[Any, tuple[type, ...]] = {int: (int,), float: (int, float), bool: (bool,)}
 
 

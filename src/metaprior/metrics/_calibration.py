@@ -1,4 +1,4 @@
-r"""Are probabilities what they say? Both measures start from $F_j = \hat F(y_j \mid x_j)$.
+r"""Calibration error and coverage, from $F_j = \hat F(y_j \mid x_j)$.
 
 Under a calibrated prediction the values $F_j$ of the predictive distribution function at the
 observations are uniform on $[0, 1]$, whatever the distributions themselves look like.

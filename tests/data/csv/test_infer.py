@@ -56,7 +56,7 @@ def infer(*cells) -> Any:
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_dimensions_worked_by_hand(cells, expected):
+def test_infer_dimension_by_hand(cells, expected):
     found = infer(*cells)
     if isinstance(expected, Real):
         assert isinstance(found, Real) and found.log is expected.log
@@ -65,7 +65,7 @@ def test_dimensions_worked_by_hand(cells, expected):
         assert found == expected
 
 
-def test_uniform_draws_are_told_from_log_uniform_ones():
+def test_infer_dimension_tells_uniform_from_log_uniform_draws():
     rng = np.random.default_rng(0)
     for _ in range(50):
         even = rng.uniform(0.001, 1.0, 30)
@@ -76,7 +76,7 @@ def test_uniform_draws_are_told_from_log_uniform_ones():
 
 @settings(deadline=None, max_examples=300)
 @given(st.lists(st.floats(-1e300, 1e300), min_size=2, max_size=12, unique=True))
-def test_bounds_hold_the_data_and_are_near_it(values):
+def test_infer_dimension_has_bounds_just_outside_the_data(values):
     values = [value + 0.0 for value in values]  # no negative zero beside zero
     found = infer(*values)
     if found is None:
@@ -112,7 +112,7 @@ def test_bounds_hold_the_data_and_are_near_it(values):
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_columns_that_are_no_dimension(cells, problem):
+def test_infer_dimension_refuses_columns_that_are_not_dimensions(cells, problem):
     with pytest.raises(ValueError) as raised:
         infer(*cells)
     assert str(raised.value).startswith(problem), str(raised.value)

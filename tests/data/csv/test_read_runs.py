@@ -48,7 +48,7 @@ texts = st.text(st.sampled_from("ab,;|\t'\"\n é漢#=[]"), min_size=1, max_size=
     direction=st.sampled_from(["maximize", "minimize"]),
     together=st.booleans(),
 )
-def test_written_runs_come_back(
+def test_read_runs_returns_written_runs(
     tmp_path_factory, seed, bounds, start, choices, delimiter, direction, together
 ):
     space = Space(
@@ -103,7 +103,7 @@ def save(path, table, delimiter):
         csv.writer(file, delimiter=delimiter).writerows(table)
 
 
-def test_the_space_that_was_inferred_reads_the_same_tasks(tmp_path):
+def test_read_runs_with_the_inferred_space_gives_the_same_tasks(tmp_path):
     files = {
         "a.csv": "lr,depth,opt,acc\n0.001,2,adam,0.5\n0.1,7,adam,0.75\n0.0001,3,adam,0.5\n",
         "b.csv": "lr,depth,opt,acc\n0.01,1,adam,0.25\n",
@@ -125,14 +125,14 @@ def test_the_space_that_was_inferred_reads_the_same_tasks(tmp_path):
     assert values.tolist() == [0.5, 0.75, 0.5]
 
 
-def test_is_found_in_the_package():
+def test_read_runs_is_public():
     assert mp.data.csv.read_runs is read_runs
 
 
 # Roles of columns.
 
 
-def test_files_with_and_without_a_column_for_the_run(tmp_path):
+def test_read_runs_accepts_files_with_and_without_a_run_column(tmp_path):
     files = {
         "one.csv": "x,y\n1,1\n2,5\n",
         "many.csv": "y,RUN,x\n3,left,4\n4,right,1\n5,left,2\n",
@@ -145,7 +145,7 @@ def test_files_with_and_without_a_column_for_the_run(tmp_path):
     assert [point["x"] for point in read.tasks.run(1)[0]] == [4, 2]
 
 
-def test_named_columns_win_over_guesses(tmp_path):
+def test_read_runs_prefers_named_columns_to_guesses(tmp_path):
     content = "y,task,z,dataset,when\n1,5,2,a,mon\n2,6,3,b,tue\n3,7,5,a,wed\n"
     paths = write(tmp_path, {"all.csv": content})
     read = read_runs(paths, value="z", task="dataset", ignore=["when"])
@@ -158,7 +158,7 @@ def test_named_columns_win_over_guesses(tmp_path):
     assert read.value == "z" and read.space == space
 
 
-def test_the_last_column_of_numbers_is_the_value_even_if_damaged(tmp_path):
+def test_read_runs_takes_the_last_column_of_numbers_as_value_even_if_damaged(tmp_path):
     files = {"a.csv": "x,auc,note\n1,0.5,ok\n2,0.7,ok\n", "b.csv": "x,auc,note\n1,0.5,ok\n3,?,ok\n"}
     with pytest.raises(
         ValueError, match="b.csv, row 3, column 'auc': received '\\?', which is not"
@@ -174,13 +174,13 @@ def notes_of(tmp_path, files, **options):
     return read, " ".join(read.notes).replace(f"{tmp_path}/", "")
 
 
-def test_usual_runs_have_no_notes(tmp_path):
+def test_read_runs_has_no_notes_on_ordinary_runs(tmp_path):
     read, notes = notes_of(tmp_path, RUNS)
     assert notes == "" and read.num_files == 2
     assert read.tasks.lengths.tolist() == [3, 2]
 
 
-def test_rows_without_a_value_have_failed(tmp_path):
+def test_read_runs_takes_rows_without_a_value_as_failed(tmp_path):
     files = {**edited("a.csv", "tanh,2", "tanh,"), "c.csv": "x,act,y\n1,,\n,,\n2,relu,\n"}
     read, notes = notes_of(tmp_path, files)
     assert notes == (
@@ -190,21 +190,21 @@ def test_rows_without_a_value_have_failed(tmp_path):
     assert read.tasks.run(0)[1].tolist() == [1, 3] and read.names_of_runs == ["a", "b"]
 
 
-def test_repeated_rows_are_kept(tmp_path):
+def test_read_runs_keeps_repeated_rows(tmp_path):
     files = {**RUNS, "c.csv": "x,act,y\n1,relu,1\n1,relu,2\n1,relu,1\n"}
     read, notes = notes_of(tmp_path, files)
     assert notes == "One row repeats an earlier row of the same run (c.csv, row 4); kept."
     assert read.tasks.lengths.tolist() == [3, 2, 3]
 
 
-def test_runs_of_identical_values_are_kept(tmp_path):
+def test_read_runs_keeps_runs_of_identical_values(tmp_path):
     same = "".join(f"{i / 1000 + 0.5},relu,0.5\n" for i in range(2000))
     read, notes = notes_of(tmp_path, {**RUNS, "c.csv": f"x,act,y\n{same}"})
-    assert notes == "The value never changes in one run (c); kept, of little use."
+    assert notes == "The value never changes in one run (c); kept, but of little use."
     assert read.tasks.lengths.tolist() == [3, 2, 2000]
 
 
-def test_a_run_of_another_scale_is_named(tmp_path):
+def test_read_runs_notes_a_run_of_another_scale(tmp_path):
     files = {**RUNS, "c.csv": "x,act,y\n1,relu,1e6\n2,relu,5e6\n"}
     _, notes = notes_of(tmp_path, files)
     assert notes == (
@@ -213,7 +213,7 @@ def test_a_run_of_another_scale_is_named(tmp_path):
     )
 
 
-def test_a_counter_among_the_columns_is_pointed_out(tmp_path):
+def test_read_runs_notes_a_counter_among_the_columns(tmp_path):
     files = {
         "a.csv": "trial,x,y\n0,3,1\n1,7,2\n2,1,3\n",
         "b.csv": "trial,x,y\n0,4,1\n1,7,2\n2,2,3\n",
@@ -224,10 +224,10 @@ def test_a_counter_among_the_columns_is_pointed_out(tmp_path):
     assert notes == "" and read.space.names == ("x",)
 
 
-def test_a_loss_that_is_maximised_is_pointed_out(tmp_path):
+def test_read_runs_notes_a_loss_that_is_maximised(tmp_path):
     files = {name: content.replace("y\n", "Loss\n") for name, content in RUNS.items()}
     _, notes = notes_of(tmp_path, files)
-    assert notes.startswith("The value is called 'Loss' and is maximised: if less of it is better")
+    assert notes.startswith("The value is called 'Loss' and is maximised: if smaller is better")
     read, notes = notes_of(tmp_path, files, direction="minimize")
     assert notes == "" and read.tasks.direction == "minimize"
     assert read.tasks.y[0, :3].tolist() == [-1, -2, -3]
@@ -302,7 +302,7 @@ SPACE = Space(x=Real(0, 2.6), act=Categorical(["relu", "tanh"]))
         (
             RUNS | {"c.csv": "x,act,z,y\n1,relu,2,3\n"},
             {},
-            "c.csv has the column 'z', which a.csv has not; remove it, or leave it out with "
+            "c.csv has the column 'z', which a.csv lacks; remove it, or leave it out with "
             "--ignore (ignore=... in Python).",
         ),
         (
@@ -367,7 +367,7 @@ SPACE = Space(x=Real(0, 2.6), act=Categorical(["relu", "tanh"]))
             {"a.csv": RUNS["a.csv"]},
             {},
             "Learning a prior needs at least 2 runs with values, received 1 in 1 file(s); give one "
-            "file for each run, or name the run of each row in a column called 'task'.",
+            "file per run, or name the run of each row in a column called 'task'.",
         ),
         (
             {"a.csv": RUNS["a.csv"], "b.csv": "x,act,y\n1,relu,\n"},
@@ -377,14 +377,14 @@ SPACE = Space(x=Real(0, 2.6), act=Categorical(["relu", "tanh"]))
         (
             {"a.csv": "x,y\n1,5\n2,5\n", "b.csv": "x,y\n1,7\n3,7\n", "c.csv": "x,y\n1,2\n"},
             {},
-            "The value never changes within any of the 3 runs (first: a.csv, row 2), so that there "
+            "The value never changes within any of the 3 runs (first: a.csv, row 2), so there "
             "is nothing to learn; check that the right column is the value.",
         ),
         ({**RUNS, "c.csv": ""}, {}, "c.csv is empty; remove it"),
         (RUNS, {"direction": "up"}, "Unknown direction 'up'; give 'maximize' or 'minimize'."),
     ],
 )
-def test_bad_input_is_one_sentence_with_file_row_and_column(tmp_path, files, options, problem):
+def test_read_runs_names_file_row_and_column_of_bad_input(tmp_path, files, options, problem):
     paths = write(tmp_path, files)
     with pytest.raises(ValueError) as raised:
         read_runs(paths, **options)
@@ -393,8 +393,8 @@ def test_bad_input_is_one_sentence_with_file_row_and_column(tmp_path, files, opt
     assert "\n" not in message and message.endswith(".")
 
 
-def test_the_files_in_the_docs_are_what_they_say(tmp_path):
-    page = (Path(__file__).parents[2] / "docs" / "learn.md").read_text()
+def test_read_runs_reads_the_files_in_the_docs(tmp_path):
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "csv.md").read_text()
     one, several = re.findall(r"```csv\n(.*?)```", page, re.DOTALL)
     (space,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     one_file, several_file = write(tmp_path, {"one.csv": one, "several.csv": several})

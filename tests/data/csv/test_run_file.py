@@ -24,7 +24,7 @@ def write(path, text):
     return path
 
 
-def test_a_missing_file_begins_with_a_header(tmp_path):
+def test_run_file_starts_with_a_header(tmp_path):
     run = read_run(tmp_path / "run.csv", SPACE)
     assert run.rows == []
     run.append([POINT, {**POINT, "act": "t, a;nh", "x": -1.0}, {**POINT, "act": True}])
@@ -32,7 +32,7 @@ def test_a_missing_file_begins_with_a_header(tmp_path):
     assert written == 'x,steps,act,value\n0.25,3,relu,\n-1,3,"t, a;nh",\n0.25,3,true,\n'
 
 
-def test_rows_are_observed_pending_or_failed(tmp_path):
+def test_run_file_rows_are_observed_pending_or_failed(tmp_path):
     path = write(
         tmp_path / "r.csv", "steps,x,value,act\n2,0.5,1.5,relu\n\n3,0,Failed,true\n4,1,,relu\n"
     )
@@ -46,7 +46,7 @@ def test_rows_are_observed_pending_or_failed(tmp_path):
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize("last", [True, False])
-def test_the_dialect_of_a_spreadsheet_stays(tmp_path, end, last):
+def test_run_file_keeps_the_dialect_of_a_spreadsheet(tmp_path, end, last):
     rows = ["x;steps;act;value", "0,5;2;relu;1,25", ' -0,25 ; 3 ;"t, a;nh"; ', "0,75;4;relu;"]
     before = b"\xef\xbb\xbf" + end.join(rows).encode() + end.encode() * last
     path = write(tmp_path / "r.csv", before)
@@ -69,7 +69,7 @@ def test_the_dialect_of_a_spreadsheet_stays(tmp_path, end, last):
     xs=st.lists(st.floats(-1.0, 1.0), min_size=6, max_size=6),
     delimiter=st.sampled_from([",", ";", "\t"]),
 )
-def test_what_is_filled_in_is_what_a_csv_reader_finds(tmp_path_factory, values, xs, delimiter):
+def test_run_file_is_read_alike_by_a_csv_reader(tmp_path_factory, values, xs, delimiter):
     path = tmp_path_factory.getbasetemp() / "filled.csv"
     header = delimiter.join(["x", "steps", "act", "value"]) + "\n"
     run = parse_run(path, header.encode(), SPACE)
@@ -106,7 +106,7 @@ def test_what_is_filled_in_is_what_a_csv_reader_finds(tmp_path_factory, values, 
         (b"\xff\xfe", "not UTF-8"),
     ],
 )
-def test_what_cannot_be_read_is_told_in_one_sentence(tmp_path, text, words):
+def test_run_file_names_unreadable_content_in_one_sentence(tmp_path, text, words):
     path = write(tmp_path / "r.csv", text)
     before = path.read_bytes()
     with pytest.raises(ValueError, match="r.csv") as told:
@@ -115,7 +115,7 @@ def test_what_cannot_be_read_is_told_in_one_sentence(tmp_path, text, words):
     assert path.read_bytes() == before
 
 
-def test_a_change_by_another_program_is_noticed(tmp_path):
+def test_run_file_notices_a_change_by_another_program(tmp_path):
     path = write(tmp_path / "r.csv", "x,steps,act,value\n0,3,relu,\n")
     run = read_run(path, SPACE)
     theirs = "x,steps,act,value\n0,3,relu,7\n"
@@ -125,7 +125,7 @@ def test_a_change_by_another_program_is_noticed(tmp_path):
     assert path.read_text() == theirs
 
 
-def test_a_failed_write_leaves_the_file_and_nothing_beside_it(tmp_path, monkeypatch):
+def test_run_file_is_unchanged_after_a_failed_write(tmp_path, monkeypatch):
     path = write(tmp_path / "r.csv", "old")
 
     def full(*_):
@@ -137,7 +137,7 @@ def test_a_failed_write_leaves_the_file_and_nothing_beside_it(tmp_path, monkeypa
     assert path.read_text() == "old" and os.listdir(tmp_path) == ["r.csv"]
 
 
-def test_links_and_rights_stay(tmp_path):
+def test_run_file_keeps_links_and_permissions(tmp_path):
     path = write(tmp_path / "real.csv", "old")
     path.chmod(0o640)
     link = tmp_path / "link.csv"
@@ -154,7 +154,7 @@ def test_links_and_rights_stay(tmp_path):
     position=st.floats(0.0, 1.0),
     log=st.booleans(),
 )
-def test_rounding_moves_by_a_millionth_at_most(low, width, position, log):
+def test_rounded_moves_by_at_most_a_millionth(low, width, position, log):
     low = abs(low) + 1e-3 if log else low
     space = mp.Space(x=mp.Real(low, low + width, log=log))
     (point,) = space.decode([[position]])

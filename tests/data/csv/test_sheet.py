@@ -34,19 +34,19 @@ PLAIN = {"x": ["1", "3"], "name": ["a", "b c"], "y": ["2.5", ""]}
         ",x,name,y\n0,1,a,2.5\n1,3,b c,\n",
     ],
 )
-def test_the_same_cells_in_every_dress(tmp_path, content):
+def test_read_sheet_gives_the_same_cells_in_every_dialect(tmp_path, content):
     sheet = sheet_of(tmp_path, content)
     assert sheet.columns == PLAIN
     assert sheet.rows == [2, 3]
 
 
-def test_rows_are_those_of_a_spreadsheet(tmp_path):
+def test_read_sheet_counts_rows_as_a_spreadsheet_does(tmp_path):
     sheet = sheet_of(tmp_path, '\nx,y\n1,"two\nlines"\n\n,,\n4,5\n')
     assert sheet.rows == [3, 6]
     assert sheet.columns == {"x": ["1", "4"], "y": ["two\nlines", "5"]}
 
 
-def test_what_was_done_to_a_file_is_said(tmp_path):
+def test_read_sheet_notes_what_was_done_to_a_file(tmp_path):
     assert sheet_of(tmp_path, "x,y\n1,2\n").notes == []
     (note,) = sheet_of(tmp_path, "x;y\n1;2,5\n").notes
     assert "a.csv are read with decimal commas" in note
@@ -54,7 +54,7 @@ def test_what_was_done_to_a_file_is_said(tmp_path):
     assert "has no name and counts rows" in note
 
 
-def test_commas_stay_where_other_fractions_have_points(tmp_path):
+def test_read_sheet_keeps_commas_where_fractions_have_points(tmp_path):
     sheet = sheet_of(tmp_path, "x;y\n1,5;2.5\n")
     assert sheet.columns == {"x": ["1,5"], "y": ["2.5"]}
 
@@ -78,7 +78,7 @@ def test_commas_stay_where_other_fractions_have_points(tmp_path):
         (b"PK\x03\x04\0\0", " is not a text file in UTF-8 (it holds zero bytes)"),
     ],
 )
-def test_a_file_that_is_no_table(tmp_path, content, problem):
+def test_read_sheet_refuses_a_file_that_is_not_a_table(tmp_path, content, problem):
     with pytest.raises(ValueError) as raised:
         sheet_of(tmp_path, content)
     message = str(raised.value)
@@ -86,7 +86,7 @@ def test_a_file_that_is_no_table(tmp_path, content, problem):
     assert "\n" not in message
 
 
-def test_a_file_that_cannot_be_read(tmp_path):
+def test_read_sheet_names_a_file_that_cannot_be_read(tmp_path):
     with pytest.raises(ValueError, match="none.csv cannot be read: no such file or directory; "):
         read_sheet(tmp_path / "none.csv")
     with pytest.raises(ValueError, match="is a folder where a CSV file was expected"):
@@ -94,7 +94,7 @@ def test_a_file_that_cannot_be_read(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_without_permission(tmp_path):
+def test_read_sheet_names_a_file_without_permission(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("x,y\n1,2\n")
     path.chmod(0)
@@ -113,7 +113,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_folders_patterns_and_names(folder):
+def test_csv_files_expands_folders_patterns_and_names(folder):
     def names(*sources):
         return [path.name for path in csv_files(sources)]
 
@@ -125,7 +125,7 @@ def test_folders_patterns_and_names(folder):
     assert csv_files(str(folder / "a.csv")) == [folder / "a.csv"]
 
 
-def test_sources_without_files(folder):
+def test_csv_files_refuses_sources_without_files(folder):
     with pytest.raises(ValueError, match=r"No file matches .*\*.tsv; check the pattern."):
         csv_files([folder / "*.tsv"])
     with pytest.raises(ValueError, match="There is no CSV file in the folder .*e.csv; "):

@@ -32,7 +32,7 @@ choices = ["relu", "tanh"]
 """
 
 
-def test_the_file_as_people_see_it(tmp_path):
+def test_space_as_toml_by_hand(tmp_path):
     assert space_as_toml(MIXED) == WRITTEN
     path = write_space(MIXED, tmp_path / "space.toml")
     assert path.read_text() == WRITTEN
@@ -50,7 +50,9 @@ choices = st.lists(names | st.integers(2, 9) | st.booleans(), min_size=2, max_si
 @given(
     st.tuples(names, names, names).filter(lambda n: len(set(n)) == 3), pairs, whole_pairs, choices
 )
-def test_any_space_comes_back(tmp_path_factory, names, bounds, whole_bounds, choices):
+def test_read_space_returns_any_written_space(
+    tmp_path_factory, names, bounds, whole_bounds, choices
+):
     dimensions = (Real(*bounds), Integer(*whole_bounds, log=True), Categorical(choices))
     space = Space(**dict(zip(names, dimensions, strict=True)))
     # The standard library's reader is the judge of whether it is TOML at all.
@@ -88,7 +90,7 @@ def test_any_space_comes_back(tmp_path_factory, names, bounds, whole_bounds, cho
         ('[net.width]\nkind = "integer"\n', 'write a name with a dot in quotes: ["net.width"].'),
     ],
 )
-def test_mistakes_are_named(tmp_path, text, problem):
+def test_read_space_names_mistakes(tmp_path, text, problem):
     path = tmp_path / "space.toml"
     path.write_text(text)
     with pytest.raises(ValueError) as raised:
@@ -97,7 +99,7 @@ def test_mistakes_are_named(tmp_path, text, problem):
     assert str(path) in message and problem in message, message
 
 
-def test_files_that_cannot_be_read(tmp_path):
+def test_read_space_names_files_that_cannot_be_read(tmp_path):
     with pytest.raises(ValueError, match="none.toml cannot be read: no such file or directory; "):
         read_space(tmp_path / "none.toml")
     (tmp_path / "latin.toml").write_bytes(b"# \xe4\n")

@@ -22,7 +22,7 @@ from metaprior.lab.studies._folder import RecordWarning, read_records
 from metaprior.lab.studies._jobs import Job
 from tests.lab.studies.engine_jobs import HERE, NOTES, executions, study
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PATIENCE = 90  # seconds, on a busy machine
 
 

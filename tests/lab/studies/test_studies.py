@@ -280,12 +280,12 @@ def test_lifelong_first_run_is_that_of_a_fixed_gp(life):
         task = jax.tree.map(lambda leaf, i=i: jnp.asarray(leaf[i]), tasks)
         key = jr.fold_in(jr.fold_in(keys_of(1).race, 0), i)
         trace = run(task, key)
-        vanilla = best[i] - np.maximum.accumulate(trace.values), trace.values_at_predicted_best
+        by_fixed_gp = best[i] - np.maximum.accumulate(trace.values), trace.values_at_predicted_best
         simple, inference = (
             columns[name].reshape(2, 3, 4)[1, i] for name in ("simple_regret", "inference_regret")
         )
-        same = np.allclose(simple, vanilla[0], atol=1e-6)
-        same &= np.allclose(best[i] - inference, vanilla[1], atol=1e-6)
+        same = np.allclose(simple, by_fixed_gp[0], atol=1e-6)
+        same &= np.allclose(best[i] - inference, by_fixed_gp[1], atol=1e-6)
         assert same == (i == 0)  # the second run is made by who has learned from the first
 
 
@@ -418,7 +418,7 @@ def test_specification_takes_flags_before_files_before_presets(tmp_path):
     assert (found["seeds"], found["steps"], found["tasks"]) == (7, 11, 3)
     assert found["methods"] == ["FixedGP"] and (found["block"], found["chunk"]) == (3, 5)
     settings = found["entrants"][0]["settings"]
-    assert settings == {"lengthscale": 0.2, "variance": 1.0, "noise_variance": 1e-4}
+    assert settings == {"lengthscale": 0.2, "variance": 1.0, "noise_variance": 1e-4, "kernel": None}
 
 
 def test_specification_reads_chosen_configurations(tmp_path):
@@ -440,7 +440,7 @@ def test_specification_reads_chosen_configurations(tmp_path):
     "kind, fields, sentence",
     [
         ("online", {}, "There is no study 'online'; run one of supervised, offline, "),
-        ("offline", {"methods": "GP"}, "There is no 'GP' among the methods; name FPacohMap, "),
+        ("offline", {"methods": "GP"}, "There is no 'GP' among the methods; name ABLR, "),
         ("offline", {"environments": []}, "A study needs environments; name some of mixture1d, "),
         ("offline", {"environments": 3}, "There is no 3 among the environments; name "),
         ("offline", {"seeds": 0}, "`seeds` is 0; give a whole number >= 1."),

@@ -1,7 +1,7 @@
 """A process that learns the next version while a study goes on: started by `learn_elsewhere`.
 
-It is a fresh interpreter: compiled code does not survive a fork, and the main module of whoever
-runs a study need not be made for being imported again.
+It is a fresh interpreter: compiled code does not survive a fork, and the user's main module may
+not be safe to import a second time.
 """
 
 import pickle
@@ -13,14 +13,14 @@ import optuna
 from metaprior.adapters.optuna._relearning import Settings, opened, relearn, unlearned
 from metaprior.adapters.optuna._storage import reason_of
 
-# Not `-m`: the package imports this module, and Python warns of what it then runs a second time.
+# Not `-m`: the package imports this module already, and Python warns when `-m` runs it again.
 _PROGRAM = f"from {__name__} import main; main()"
-# A process object that is thrown away while its process runs would complain.
+# A process object that is garbage-collected while its process runs emits a ResourceWarning.
 _started: list[subprocess.Popen] = []
 
 
 def learn_elsewhere(settings: Settings, study_name: str) -> subprocess.Popen:
-    """Start learning in another process, which goes on even if this one ends."""
+    """Start learning in another process, which continues even if this one ends."""
     message = pickle.dumps((settings, study_name))
     process = subprocess.Popen(
         [sys.executable, "-c", _PROGRAM, settings.name],

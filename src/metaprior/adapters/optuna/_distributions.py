@@ -68,7 +68,7 @@ def merged_dimension(
 
 
 def nearest_value(value: Any, distribution: BaseDistribution) -> Any:
-    """What `distribution` can give that is nearest to `value`, the value of a dimension."""
+    """The value of `distribution` nearest to `value`, which is one of the dimension."""
     if isinstance(distribution, CategoricalDistribution):
         wanted = as_choice(value)
         for choice in distribution.choices:

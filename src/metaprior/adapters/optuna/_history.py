@@ -28,7 +28,7 @@ class History(NamedTuple):
 
     - `tasks`: for `metaprior.learn`; task `i` is the study `names[i]`.
     - `studies`: every study that was looked at, in the order of the storage.
-    - `notes`: plain sentences on what was left out, filled in or turned round.
+    - `notes`: sentences on what was left out, filled in or negated.
     """
 
     tasks: Tasks

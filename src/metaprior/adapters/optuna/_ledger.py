@@ -1,16 +1,16 @@
-"""The ledger of a lifelong sequence, in the storage that its studies are in.
+"""The ledger of a lifelong sequence, in the storage that holds its studies.
 
 It is a study of its own, called `metaprior:NAME`, and each attempt to learn is one of its trials:
 
 | trial | meaning |
 |---|---|
-| running | somebody is learning, as long as the heartbeat in its attributes is young |
-| complete | a version, with its held-out score for a value; or that an older one was restored |
-| failed | somebody backed off, could not learn, or died |
+| running | a worker is learning, as long as the heartbeat in the trial's attributes is recent |
+| complete | a version, with its held-out score as value; or the restoration of an older one |
+| failed | a worker backed off, could not learn, or died |
 
-Any storage gives out the numbers of trials one by one and lets a trial end once only. That is all
-that workers need to keep out of each other's way: the running trial with the lowest number holds
-the lock, and whoever finds that its heartbeat has stopped ends it.
+Every storage numbers trials consecutively and lets a trial end only once. That is enough to
+coordinate workers: the running trial with the lowest number holds the lock, and any worker that
+finds its heartbeat stopped ends it.
 """
 
 import json
@@ -32,7 +32,7 @@ from metaprior.adapters.optuna._history import OUR_STUDIES
 from metaprior.lifelong import Version
 
 HEARTBEAT, REASON, RESTORES, PLACE, RECORD = "heartbeat", "reason", "restores", "place", "record"
-# Some databases hold no longer texts in an attribute.
+# Some databases cannot hold longer text in an attribute.
 _PIECE = 2000
 
 
@@ -46,7 +46,7 @@ class StoredVersion(NamedTuple):
 class StorageLedger:
     """The ledger called `name` in `storage`.
 
-    - `expires`: seconds after which a heartbeat that has stopped means that its process is dead.
+    - `expires`: seconds without a heartbeat after which a worker counts as dead.
     """
 
     def __init__(self, storage: BaseStorage, name: str, *, expires: float):
@@ -56,7 +56,7 @@ class StorageLedger:
 
     @property
     def entries(self) -> list[StoredVersion]:
-        """All versions there are, oldest first."""
+        """All versions, oldest first."""
         return [entry for entry in map(_entry, self._trials(TrialState.COMPLETE)) if entry]
 
     @property
@@ -83,15 +83,15 @@ class StorageLedger:
         )
 
     def is_learning(self) -> bool:
-        """Whether somebody is learning now; attempts of dead processes are ended."""
+        """Whether a worker is learning now; attempts of dead workers are ended."""
         alive = [self._is_alive(trial) for trial in self._trials(TrialState.RUNNING)]
         return any(alive)
 
     @contextmanager
     def attempt(self) -> Iterator["Attempt | None"]:
-        """The right to learn, while inside; `None` if somebody else has it.
+        """The right to learn, while inside; `None` if another worker has it.
 
-        What is raised inside ends the attempt, and goes on.
+        An exception raised inside ends the attempt and propagates.
         """
         if self.is_learning():
             yield None
@@ -100,7 +100,7 @@ class StorageLedger:
         trial.set_user_attr(HEARTBEAT, time.time())
         earlier = [t for t in self._trials(TrialState.RUNNING) if t.number < trial.number]
         if any([self._is_alive(t) for t in earlier]):
-            self._end(trial.number, trial, "somebody else was first")
+            self._end(trial.number, trial, "another worker was first")
             yield None
             return
         attempt = Attempt(self, trial)
@@ -108,7 +108,7 @@ class StorageLedger:
             with attempt.beating():
                 yield attempt
         except BaseException as error:
-            # A storage that has gone away cannot be told; the heartbeat will then have stopped.
+            # If the storage is unreachable, the attempt ends when its heartbeat is found stopped.
             with suppress(Exception):
                 self._end(trial.number, trial, f"{type(error).__name__}: {error}")
             raise
@@ -163,7 +163,7 @@ class Attempt:
         return 1 + max((entry.version.number for entry in self._ledger.entries), default=0)
 
     def publish(self, version: Version, place: dict[str, str]) -> bool:
-        """Make the version known to all; whether nobody had taken this attempt for dead."""
+        """Publish the version; False if another worker declared this attempt dead before."""
         self.is_over = True
         text = json.dumps(version.to_json(), allow_nan=False)
         pieces = [text[i : i + _PIECE] for i in range(0, len(text), _PIECE)]
@@ -171,7 +171,7 @@ class Attempt:
             for i, piece in enumerate(pieces):
                 self.trial.set_user_attr(f"{RECORD}:{i}", piece)
             self.trial.set_user_attr(PLACE, place)
-            # From here on it exists: a trial that was told to have failed cannot complete.
+            # From here on the version exists: a trial that was marked as failed cannot complete.
             self._ledger.study.tell(self.trial, version.score)
         except (OptunaError, ValueError):
             if self._state() == TrialState.FAIL:
@@ -181,12 +181,12 @@ class Attempt:
 
     @contextmanager
     def beating(self) -> Iterator[None]:
-        """Show that this process is alive, from a thread of its own."""
+        """Send heartbeats from a background thread while inside."""
         stop = threading.Event()
 
         def beat() -> None:
             while not stop.wait(self._ledger.expires / 6):
-                # A storage may be away for a while; a trial that has ended takes no attributes.
+                # The storage may be unreachable for a while; an ended trial takes no attributes.
                 with suppress(Exception):
                     self.trial.set_user_attr(HEARTBEAT, time.time())
 
@@ -207,7 +207,7 @@ def _study(storage: BaseStorage, name: str) -> Study:
     sampler = RandomSampler()
     try:
         return optuna.load_study(study_name=name, storage=storage, sampler=sampler)
-    except KeyError:  # unless somebody else makes it in this moment
+    except KeyError:  # another worker may create it at the same moment
         return optuna.create_study(
             study_name=name,
             storage=storage,

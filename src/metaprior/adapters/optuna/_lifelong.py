@@ -43,9 +43,9 @@ from metaprior.lifelong import Version, untrained_prior
 
 # The attribute of a study that says which version its workers use; 0 is none.
 VERSION = "metaprior:version"
-# Trials that were asked for and never told are forgotten after so many others.
+# Trials that were asked for and never told are forgotten after this many others.
 _MOST_TRIALS = 1000
-# So many studies may be under way at once; what is known of older ones is in the storage.
+# At most this many studies are kept in memory; older ones are read from the storage again.
 _MOST_STUDIES = 32
 
 
@@ -72,12 +72,12 @@ def restore(storage: str | BaseStorage, name: str, version: int) -> Version:
 
 
 class LifelongSampler(BaseSampler):
-    """What `MetaPriorSampler.lifelong` returns: proposes from the newest prior of a sequence.
+    """Proposes from the newest prior of a sequence; returned by `MetaPriorSampler.lifelong`.
 
     Every study that it samples becomes part of the sequence. At the first trial of a study the
-    prior is learned from those before it, and the study keeps that version. Before there is one, a
-    Gaussian process without a past proposes. Whatever goes wrong with the learning is a
-    warning, and the study goes on with the last good version.
+    prior is learned from the earlier studies, and the study keeps that version. Before the first
+    version, a non-transfer GP proposes. If learning fails, the sampler warns and the study
+    continues with the last good version.
     """
 
     def __init__(self, settings: Settings, *, background: bool):
@@ -91,9 +91,9 @@ class LifelongSampler(BaseSampler):
         return self._number
 
     def finish(self, study: Study) -> None:
-        """Say that the study is over: the next one of the sequence learns from it.
+        """Mark the study as finished: the next one of the sequence learns from it.
 
-        Without it, a study is over when the next one begins.
+        Without this call, a study is finished when the next one begins.
         """
         study.set_user_attr(MEMBER, self._settings.name)
         study.set_user_attr(FINISHED, True)
@@ -140,7 +140,7 @@ class LifelongSampler(BaseSampler):
 
     def reseed_rng(self) -> None:
         with self._lock:
-            for sampler in (*self._plain.values(), *self._learned.values()):
+            for sampler in (*self._untrained.values(), *self._learned.values()):
                 sampler.reseed_rng()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -157,25 +157,25 @@ class LifelongSampler(BaseSampler):
         self._met: set[str] = set()
         self._settled: set[str] = set()
         self._number = 0
-        # By study: the version that was asked for, and the one that was found good.
+        # By study: the version that was wanted, and the one that could be loaded.
         self._in_use: dict[str, tuple[int, int]] = {}
         self._learned: dict[int, MetaPriorSampler] = {}
-        self._plain: dict[str, BaseSampler] = {}
+        self._untrained: dict[str, BaseSampler] = {}
         self._serving: dict[tuple[str, int], BaseSampler] = {}
         self._process: subprocess.Popen | None = None
 
     def _of(self, study: Study, trial: FrozenTrial) -> BaseSampler:
-        """Who began this trial: a version that arrives in between is for the next one."""
+        """The sampler that began this trial: a newer version serves later trials only."""
         with self._lock:
             sampler = self._serving.get((study.study_name, trial.number))
             return self._sampler_for(study) if sampler is None else sampler
 
     def _attend(self, study: Study) -> None:
-        """See to it that the right version proposes; learn it if that is to be done."""
+        """Choose the version that proposes; learn a new one if it is due."""
         if len(study.directions) > 1:
             raise ValueError(
                 f"Study {study.study_name!r} has {len(study.directions)} objectives, and a learned "
-                "prior is about one; use another sampler for it."
+                "prior covers one; use another sampler for it."
             )
         storage, ledger = self._open()
         is_new = study.study_name not in self._met
@@ -195,7 +195,7 @@ class LifelongSampler(BaseSampler):
             if not ledger.is_learning():
                 number = ledger.current
                 study.set_user_attr(VERSION, number)
-        # While somebody else learns, the version in use will do; the next trial looks again.
+        # While another worker learns, the version in use proposes; the next trial checks again.
         self._use(study, ledger, ledger.current if number is None else int(number))
         if number is not None:
             self._settled.add(study.study_name)
@@ -231,7 +231,7 @@ class LifelongSampler(BaseSampler):
             history = unlearned(self._settings, ledger, storage, study)
             if history is not None:
                 relearn(self._settings, ledger, history)
-        except Exception as error:  # nothing that happens here may cost a trial
+        except Exception as error:  # a failure to learn must not cost a trial
             _complain(_failure(self._settings.name, error))
 
     def _learn_elsewhere(self, study: Study, storage: BaseStorage, ledger: StorageLedger) -> None:
@@ -244,7 +244,7 @@ class LifelongSampler(BaseSampler):
             _complain(_failure(self._settings.name, error))
 
     def _use(self, study: Study, ledger: StorageLedger, wanted: int) -> None:
-        """Let version `wanted` propose for the study, or the newest good one before it."""
+        """Use version `wanted` for the study, or the newest one before it that can be loaded."""
         asked, number = self._in_use.get(study.study_name, (0, 0))
         if wanted != asked:
             found = newest_good(self._settings, ledger, wanted, _complain) if wanted else None
@@ -256,7 +256,7 @@ class LifelongSampler(BaseSampler):
         while len(self._in_use) > _MOST_STUDIES:
             oldest = next(iter(self._in_use))
             del self._in_use[oldest]
-            self._plain.pop(oldest, None)
+            self._untrained.pop(oldest, None)
             self._settled.discard(oldest)
         used = {good for _, good in self._in_use.values()}
         self._learned = {number: s for number, s in self._learned.items() if number in used}
@@ -265,17 +265,17 @@ class LifelongSampler(BaseSampler):
         _, number = self._in_use.get(study.study_name, (0, 0))
         if number:
             return self._learned[number]
-        plain = self._plain.get(study.study_name)
-        if not isinstance(plain, MetaPriorSampler):
+        untrained = self._untrained.get(study.study_name)
+        if not isinstance(untrained, MetaPriorSampler):
             space = self._settings.space or _space_of(study)
             seed = self._settings.seed
             if space is not None:
                 direction = study.direction.name.lower()
-                plain = MetaPriorSampler(untrained_prior(space, direction), seed=seed)
-            elif plain is None:
-                plain = TrialSeededSampler(seed)
-            self._plain[study.study_name] = plain
-        return plain
+                untrained = MetaPriorSampler(untrained_prior(space, direction), seed=seed)
+            elif untrained is None:
+                untrained = TrialSeededSampler(seed)
+            self._untrained[study.study_name] = untrained
+        return untrained
 
 
 def lifelong_sampler(
@@ -351,4 +351,4 @@ def _failure(name: str, error: Exception) -> str:
 
 def _complain(sentence: str) -> None:
     told = " ".join(sentence.split())
-    warnings.warn(f"{told}; the study goes on with the last good version.", stacklevel=2)
+    warnings.warn(f"{told}; the study continues with the last good version.", stacklevel=2)

@@ -37,7 +37,7 @@ class Presence(NamedTuple):
 
 
 def shared_space(studies: list[StudyTrials]) -> SpaceAndStudies:
-    """The space of the parameters that usable studies share; a study without any is given up.
+    """The space of the parameters that usable studies share; a study without any is skipped.
 
     At least one study must be usable.
     """
@@ -60,7 +60,7 @@ def shared_space(studies: list[StudyTrials]) -> SpaceAndStudies:
 
 
 def given_space(studies: list[StudyTrials], space: Space) -> SpaceAndStudies:
-    """The space that was given; trials outside of it, and studies that do not fit, are given up."""
+    """The given space; trials outside of it and studies that do not fit are skipped."""
     fitted = [study if study.reason else _fitted(study, space) for study in studies]
     others = {
         name
@@ -150,7 +150,7 @@ def _nothing_shared(present: dict[str, Presence], total: int, num_studies: int) 
     changing = {name: p.trials for name, p in present.items() if p.changes}
     if not changing:
         return ValueError(
-            f"No parameter of the {num_studies} studies has two values or more, so that there is "
+            f"No parameter of the {num_studies} studies has two values or more, so there is "
             "nothing to choose; give studies over several points."
         )
     name = max(changing, key=lambda name: changing[name])

@@ -17,12 +17,13 @@ from metaprior.belief import Prior
 from metaprior.bo import Optimizer, Window, constrained_improvement
 from metaprior.data import direction_sign
 
-# With so many workers between the start of a trial and its first parameter, more make no odds.
+# Workers between the start of a trial and its first parameter are counted up to this number.
 MOST_STARTING = 64
-# Thinking takes a while, seconds where something is compiled; others do not wait for it. A point
-# that one of them has come to, in units of the cube, is thought over so many times.
+# Computing a proposal takes a while, seconds if something is compiled, and other workers do not
+# wait. If one of them proposed nearly the same point meanwhile (a distance in the unit cube), the
+# proposal is recomputed, up to so many times in all.
 NEAR = 0.01
-MOST_THOUGHTS = 3
+MOST_ATTEMPTS = 3
 
 # A study may be deleted and made again under its name: the number alone does not name a trial.
 TrialName: TypeAlias = tuple[int, datetime | None]
@@ -40,11 +41,11 @@ class StudyProposer:
     """Follows one study and proposes its next points; not to be used by two threads at once.
 
     - `prior`: of either direction; values of a study in the other one are negated.
-    - `seed`: workers with the same seed that see the same trials think of the same points, and
-      then take different ones.
+    - `seed`: workers with the same seed that see the same trials compute the same list of points,
+      and each takes a different one.
 
-    What the trials of the study have asked for is a window on the space of the prior; a trial that
-    is not in it teaches nothing. As long as no trial is complete, the window is all of the space.
+    The ranges that the study's trials asked for are a window on the space of the prior; a trial
+    outside of it is ignored. Until a trial is complete, the window is the whole space.
     """
 
     def __init__(self, prior: Prior, seed: int):
@@ -65,23 +66,23 @@ class StudyProposer:
     def propose(
         self, study: Study, trial: FrozenTrial, free: Collection[str] | None = None
     ) -> dict[str, Any]:
-        """The point that `trial` should try, as values of the prior's space: the same one whenever
-        it is asked for; empty if the prior is of no use to the study.
+        """The point that `trial` should try, as values of the prior's space: the same one on every
+        call; empty if the study uses nothing of the prior's space.
 
-        - `free`: the parameters that are for us to choose, if somebody else chooses the others.
+        - `free`: the parameters to choose, if another sampler fixes the others.
         """
         known = self._proposals.get(_name(trial))
         if known is None:
-            known = self._think(study, trial, free)
+            known = self._compute(study, trial, free)
             self._proposals[_name(trial)] = known
         return known
 
-    def _think(
+    def _compute(
         self, study: Study, trial: FrozenTrial, free: Collection[str] | None
     ) -> dict[str, Any]:
-        """The next point, thought over if somebody else has come to it meanwhile."""
+        """The next point, recomputed if another worker proposed the same point meanwhile."""
         proposal, trials = {}, study.get_trials(deepcopy=False)
-        for _ in range(MOST_THOUGHTS):
+        for _ in range(MOST_ATTEMPTS):
             proposal = self._next_point(study, trial, trials, free)
             known = {_name(other): other.params for other in trials}
             trials = study.get_trials(deepcopy=False)
@@ -114,7 +115,7 @@ class StudyProposer:
         return self._window.decode(points[-1])
 
     def _fixed(self, free: Collection[str]) -> dict[str, Any]:
-        """What somebody else chooses, as far as we can tell: where the last trial had it."""
+        """Parameters that another sampler fixes, taken from the last trial."""
         assert self._window is not None
         last = max(self._read_trials.values(), key=lambda trial: trial.number, default=None)
         params = in_space(last.params) if last is not None else {}
@@ -147,7 +148,7 @@ class StudyProposer:
             self._optimizer = Optimizer(window.through(self._prior))
 
     def _read(self, study: Study, trials: Sequence[FrozenTrial]) -> None:
-        """Learn what finished trials have shown since the last time."""
+        """Read the trials that finished since the last call."""
         finished = {_name(trial): trial for trial in trials if trial.state.is_finished()}
         if not self._read_trials.keys() <= finished.keys():
             self._start()  # another study, or the trials of another bracket

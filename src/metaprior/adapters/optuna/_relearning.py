@@ -45,9 +45,9 @@ def opened(storage: str | BaseStorage) -> BaseStorage:
 def finished_studies(storage: BaseStorage, name: str, beside: Study | None) -> list[str]:
     """Names of the studies of the sequence that are over.
 
-    A study is over when somebody said so, or when another one of the sequence has begun.
+    A study is over when it was marked as finished, or when a later one of the sequence has begun.
 
-    - `beside`: the study that goes on; if not given, the one that began last.
+    - `beside`: the study in progress; by default the one that began last.
     """
     summaries = optuna.get_all_study_summaries(storage, include_best_trial=False)
     begun: dict[str, float] = {}
@@ -56,7 +56,7 @@ def finished_studies(storage: BaseStorage, name: str, beside: Study | None) -> l
         attributes: dict[str, Any] = summary.user_attrs
         if attributes.get(MEMBER) != name or summary.study_name.startswith(OUR_STUDIES):
             continue
-        # One that nobody of ours has seen was put into the sequence by hand, as a past one.
+        # A study without this attribute was added to the sequence by hand, as a past one.
         begun[summary.study_name] = float(attributes.get(BEGUN, 0.0))
         if attributes.get(FINISHED):
             over.add(summary.study_name)
@@ -74,7 +74,7 @@ def finished_studies(storage: BaseStorage, name: str, beside: Study | None) -> l
 def unlearned(
     settings: Settings, ledger: StorageLedger, storage: BaseStorage, beside: Study
 ) -> History | None:
-    """The finished studies, if there is something in them that no version has been learned from."""
+    """The finished studies, if no version has been learned from all of them."""
     names = [
         study
         for study in finished_studies(storage, settings.name, beside)
@@ -100,7 +100,7 @@ def is_known(ledger: StorageLedger, history: History) -> bool:
 def relearn(
     settings: Settings, ledger: StorageLedger, history: History
 ) -> tuple[Version, Prior] | None:
-    """Learn the next version and make it known; `None` if somebody else does, or has done."""
+    """Learn the next version and publish it; `None` if another worker does so or has done so."""
     with ledger.attempt() as attempt:
         if attempt is None or is_known(ledger, history):
             return None

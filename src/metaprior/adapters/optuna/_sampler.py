@@ -33,10 +33,10 @@ class MetaPriorSampler(BaseSampler):
     - `independent_sampler`: for parameters that the prior does not know; random by default.
 
     The first trial is proposed from the prior, too. Bounds, steps and choices of the study are
-    respected where they differ from those of the past; parameters that the prior knows and the
-    study does not ask for are held in the middle of their range. Trials under way in other
-    threads, processes and machines are respected, so that each worker tries something else. Where
-    trials report constraints, improvement counts as far as it is likely to be feasible.
+    respected where they differ from those of past studies; parameters of the prior that the study
+    does not ask for are held in the middle of their range. Trials running in other threads,
+    processes and machines are taken into account, so that each worker tries a different point. If
+    trials report constraints, improvement is weighted by the probability of being feasible.
     """
 
     def __init__(
@@ -67,15 +67,15 @@ class MetaPriorSampler(BaseSampler):
         seed: int | None = None,
         expires: float = 120.0,
     ) -> "LifelongSampler":
-        """A sampler whose prior is learned anew from every study that it has sampled.
+        """A sampler whose prior is learned again after every study that it has sampled.
 
         - `storage`: that of the studies, as Optuna takes it; `name`: of the sequence they form.
         - `folder`, `artifact_store`: where the versions of the prior are kept: one of the two. All
           workers must see it.
-        - `space`: the dimensions; else they are taken from the finished studies.
+        - `space`: the dimensions; by default those of the finished studies.
         - `budget`: how much `metaprior.learn` tries.
-        - `background`: learn in another process, while the study goes on with the last version.
-        - `expires`: seconds after which a worker that has stopped to learn is taken for dead.
+        - `background`: learn in another process, while the study continues with the last version.
+        - `expires`: seconds without a heartbeat after which a learning worker counts as dead.
         """
         from metaprior.adapters.optuna._lifelong import lifelong_sampler
 
@@ -101,8 +101,8 @@ class MetaPriorSampler(BaseSampler):
     ) -> dict[str, BaseDistribution]:
         """The parameters that prior and study share, as far as trials have shown them.
 
-        Before the first complete trial nobody knows which distributions the study will ask for;
-        then `sample_independent` gives out the proposal, parameter by parameter.
+        Before the first complete trial the study's distributions are unknown, and
+        `sample_independent` returns the proposal parameter by parameter.
         """
         _require_one_objective(study)
         with self._lock:
@@ -111,9 +111,9 @@ class MetaPriorSampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """The proposal for this trial, all of it at once.
+        """The proposal for this trial, all parameters at once.
 
-        What others choose in our place (`PartialFixedSampler`) is missing in `search_space`.
+        Parameters that another sampler fixes (`PartialFixedSampler`) are not in `search_space`.
         """
         _require_one_objective(study)
         if not search_space:
@@ -157,8 +157,8 @@ class MetaPriorSampler(BaseSampler):
     def reseed_rng(self) -> None:
         """Reseed the independent sampler.
 
-        Workers keep apart by what they see of each other's trials, and think of the same list of
-        points for it: a seed of its own would not help a worker.
+        The prior's seed stays: workers avoid each other by computing the same list of points and
+        taking different ones from it.
         """
         self._independent.reseed_rng()
 

@@ -1,7 +1,7 @@
 """Opening a storage of past studies for reading: nothing is created, nothing is altered.
 
-Optuna makes the file or the tables of a storage that is not there. Whoever reads history has rather
-misspelt an address, so that what is missing is an error here.
+Optuna creates the file or the tables of a storage that does not exist. When history is read, a
+missing storage is more likely a misspelt address, so it is an error here.
 """
 
 import warnings
@@ -22,13 +22,13 @@ _DRIVERS_WITH_TIMEOUT = ("psycopg", "psycopg2", "pymysql", "mysqldb")
 
 @contextmanager
 def reading(storage: str | BaseStorage) -> Iterator[BaseStorage]:
-    """The storage, open for as long as the context lasts; what fails is told in one sentence.
+    """The storage, open inside the context; a failure is a `ValueError` of one sentence.
 
     - `storage`: the URL of a database, `journal:` and the path of a journal file, or any storage
       object of Optuna, which stays open.
     """
     with warnings.catch_warnings(), _in_one_sentence(storage):
-        # Every trial of an old database warns that its distributions have new names since.
+        # Every trial of an old database warns that its distributions have been renamed.
         warnings.simplefilter("ignore", FutureWarning)
         if isinstance(storage, BaseStorage):
             yield storage
@@ -102,13 +102,13 @@ def _url(address: str) -> Any:
     except (ArgumentError, ValueError):  # not even an address, or a port that is no number
         shown = address.rpartition("@")[2]  # a password would come before that
         raise ValueError(
-            f"{shown!r} is no address of an Optuna storage; give a database URL such as "
+            f"{shown!r} is not the address of an Optuna storage; give a database URL such as "
             "sqlite:///past.db, or journal: and the path of a journal file."
         ) from None
 
 
 def _verbatim(address: str) -> str:
-    """The address as Optuna must be given it: it fills in what stands in braces."""
+    """The address with braces escaped, since Optuna formats it."""
     return address.replace("{", "{{").replace("}", "}}")
 
 
@@ -144,7 +144,7 @@ def _in_one_sentence(storage: str | BaseStorage) -> Iterator[None]:
 
     try:
         yield
-    except ArgumentError as error:  # a kind of database that nobody has heard of
+    except ArgumentError as error:  # an unknown kind of database
         raise ValueError(
             f"{called(storage)} cannot be opened ({first_line(error)}); check the start of it."
         ) from None
@@ -157,7 +157,7 @@ def _in_one_sentence(storage: str | BaseStorage) -> Iterator[None]:
 
 def reason_of(error: BaseException) -> str:
     """What went wrong, in one line."""
-    # Of a database that has gone away, Optuna says nothing but that something happened.
+    # For a lost database connection, Optuna's own message has no detail.
     away = isinstance(error, StorageInternalError)
     return first_line((error.__cause__ or error) if away else error)
 

@@ -1,4 +1,4 @@
-"""Random parameters that any worker would draw alike for a trial, and no two trials alike."""
+"""Random parameters that depend on the trial alone: workers agree on them, and trials differ."""
 
 from typing import Any
 from zlib import crc32

@@ -62,7 +62,7 @@ def read_trials(name: str, storage: BaseStorage) -> StudyTrials:
     """The study called `name`: complete trials with a finite value that broke no constraint."""
     try:
         study = optuna.load_study(study_name=name, storage=storage)
-    except KeyError:  # by somebody else, after the names had been read
+    except KeyError:  # by another process, after the names were read
         return StudyTrials(name, "", [], {}, DELETED)
     if len(study.directions) > 1:
         return StudyTrials(name, "", [], {}, SEVERAL_OBJECTIVES)

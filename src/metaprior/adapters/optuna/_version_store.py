@@ -35,8 +35,8 @@ class FolderVersionStore(AbstractVersionStore):
         self._folder = Path(folder) / quote(name, safe=" ")
 
     def put(self, prior, number, trial):
-        # The attempt is part of the name: somebody who was taken for dead may be about to save the
-        # same version, and must not replace this one.
+        # The attempt is part of the name: a worker that was declared dead may still save the same
+        # version, and must not replace this one.
         name = f"{number:04d}-{trial.number}"
         prior.save(self._folder / name)
         return {FOLDER: name}
@@ -89,7 +89,7 @@ def pack(folder: Path) -> bytes:
 
 
 def unpack(data: bytes, folder: Path) -> Path:
-    """The files of a packed prior, written into `folder`; of others nothing is taken."""
+    """The files of a packed prior, written into `folder`; any other file is ignored."""
     folder.mkdir()
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:

@@ -1,4 +1,4 @@
-"""What is odd about runs that can be read: said, not repaired."""
+"""Notes on what looks odd in runs that can be read; nothing is repaired."""
 
 import numpy as np
 from jaxtyping import Float
@@ -7,9 +7,9 @@ from metaprior.data import Integer, Space
 from metaprior.data.csv._cells import TextRun
 from metaprior.words import listed
 
-# Values so many times larger than those of the other runs are noted.
+# Values this many times larger than those of the other runs are noted.
 LARGER = 1000.0
-# Words in the name of a value that is rather minimised.
+# Words in the name of a value that is usually minimised.
 _LOW_IS_GOOD = ("loss", "error", "cost", "regret", "rmse", "mse", "mae", "nll")
 
 
@@ -23,10 +23,10 @@ def notes_on_values(runs: list[TextRun], values: list[Float[np.ndarray, " _"]]) 
 
 
 def note_on_direction(value: str, direction: str) -> list[str]:
-    """A sentence if the name of the value speaks against maximising it."""
+    """A sentence if the name of the value suggests minimising it."""
     if direction == "maximize" and any(word in value.lower() for word in _LOW_IS_GOOD):
         return [
-            f"The value is called {value!r} and is maximised: if less of it is better, give "
+            f"The value is called {value!r} and is maximised: if smaller is better, give "
             '--direction minimize (direction="minimize" in Python).'
         ]
     return []
@@ -58,13 +58,13 @@ def _on_constant_runs(runs: list[TextRun], values: list[Float[np.ndarray, " _"]]
     if never:
         raise ValueError(
             f"The value never changes within any of the {len(runs)} runs (first: {runs[0].path}, "
-            f"row {runs[0].rows[0]}), so that there is nothing to learn; check that the right "
+            f"row {runs[0].rows[0]}), so there is nothing to learn; check that the right "
             "column is the value."
         )
     if not constant:
         return []
     several = f"{len(constant)} runs" if len(constant) > 1 else "one run"
-    return [f"The value never changes in {several} ({listed(constant)}); kept, of little use."]
+    return [f"The value never changes in {several} ({listed(constant)}); kept, but of little use."]
 
 
 def _on_repeated_rows(runs: list[TextRun], values: list[Float[np.ndarray, " _"]]) -> list[str]:

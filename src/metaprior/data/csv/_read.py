@@ -36,7 +36,7 @@ class RunsRead(NamedTuple):
 
     - `tasks`: for `metaprior.learn`; task `i` is called `names_of_runs[i]`.
     - `space`: the one that was given, or the one that was inferred.
-    - `notes`: plain sentences on what was left out and what looks odd.
+    - `notes`: sentences on what was left out and what looks odd.
     - `value`: the column that holds the value.
     - `num_files`: how many files were read.
     """
@@ -66,10 +66,10 @@ def read_runs(
 
     - `paths`: files, folders (all `*.csv` in them) and patterns, in any mixture.
     - `space`: the dimensions, one column each; inferred from the columns if it is not given.
-    - `value`: the column to be optimised; else the one called y, value, objective, score or loss,
-      else the last column of numbers.
-    - `task`: the column that names the run; else the one called task, run or study, if any.
-    - `direction`: whether `"maximize"` or `"minimize"` is what the values are for.
+    - `value`: the column to be optimised; by default the one called y, value, objective, score or
+      loss, or else the last column of numbers.
+    - `task`: the column that names the run; by default the one called task, run or study, if any.
+    - `direction`: whether to `"maximize"` or `"minimize"` the values.
     - `ignore`: columns to leave out.
     """
     direction_sign(direction)
@@ -84,7 +84,7 @@ def read_runs(
     if len(runs) < 2:
         raise ValueError(
             f"Learning a prior needs at least 2 runs with values, received {len(runs)} in "
-            f"{len(sheets)} file(s); give one file for each run, or name the run of each row in a "
+            f"{len(sheets)} file(s); give one file per run, or name the run of each row in a "
             "column called 'task'."
         )
     values = _values(runs, roles.value)
@@ -173,7 +173,7 @@ def _inferred(runs: list[TextRun], names: list[str]) -> tuple[Space, list[str]]:
     if not dimensions:
         raise ValueError(
             f"No column of the {len(runs)} runs changes besides the value ({listed(constant)} stay "
-            "the same), so that there is nothing to choose; give runs over several points."
+            "the same), so there is nothing to choose; give runs over several points."
         )
     notes = [
         f"The column {name!r} is always {shortened(runs[0].columns[name][0])}: left out of the "

@@ -16,7 +16,7 @@ class Roles(NamedTuple):
 
     - `value`: the column to be optimised; `tasks`: for each sheet, the column that names the run,
       or `None` if the sheet is one run; `dimensions`: all others, in order.
-    - `guessed`: whether the value is the last column of numbers, for want of a known name.
+    - `guessed`: whether the value is the last column of numbers, since no name was known.
     """
 
     value: str
@@ -35,7 +35,7 @@ def roles_of(
 ) -> Roles:
     """The roles of the columns of all sheets.
 
-    What is named by the caller, or is a dimension of `space`, is not guessed about.
+    Columns that the caller names, and dimensions of `space`, are not guessed.
     """
     known = () if space is None else space.names
     for option, name in (("value", value), ("task", task)):
@@ -62,9 +62,9 @@ def roles_of(
         value, guessed = _value_column(sheets, [n for n in left[0] if n not in known])
     for sheet in sheets:
         if value not in sheet.columns:
-            whence = "" if sheet is sheets[0] else f", which {sheets[0].path} has"
+            source = "" if sheet is sheets[0] else f", which {sheets[0].path} has"
             raise ValueError(
-                f"{sheet.path} has no column {value!r} for the value{whence}; add it, or name one "
+                f"{sheet.path} has no column {value!r} for the value{source}; add it, or name one "
                 f"of {_listed(sheet.columns)} with --value (value=... in Python)."
             )
     dimensions = [[name for name in names if name != value] for names in left]
@@ -98,7 +98,7 @@ def _value_column(sheets: list[Sheet], names: list[str]) -> tuple[str, bool]:
     if named:
         return named[0], False
     for name in reversed(names):
-        # Most, not all: a damaged cell must be complained about, not make another column the value.
+        # Most, not all: a damaged cell must be an error, not make another column the value.
         cells = [cell for sheet in sheets for cell in sheet.columns.get(name, []) if cell]
         if sum(number(cell) is not None for cell in cells) > len(cells) / 2:
             return name, True
@@ -124,7 +124,7 @@ def _check_same(sheets: list[Sheet], dimensions: list[list[str]]) -> None:
         extra = [name for name in names if name not in dimensions[0]]
         if extra:
             raise ValueError(
-                f"{sheet.path} has the column {extra[0]!r}, which {first} has not; remove it, or "
+                f"{sheet.path} has the column {extra[0]!r}, which {first} lacks; remove it, or "
                 "leave it out with --ignore (ignore=... in Python)."
             )
 

@@ -1,7 +1,7 @@
-"""A run as a CSV file that a person keeps open: points, and a value cell that is filled later.
+"""A run as a CSV file that the user edits: points, and a value cell that is filled later.
 
-The file is what counts. It may have been written by a spreadsheet, with its own separator, decimal
-commas and line ends, and it keeps them; rows that are not changed stay as they are, byte by byte.
+The file is the only state. It may have been written by a spreadsheet, with its own separator,
+decimal commas and line ends, and keeps them; unchanged rows stay the same byte for byte.
 
 | value cell | the row is |
 |---|---|

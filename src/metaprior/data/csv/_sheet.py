@@ -23,7 +23,7 @@ class Sheet(NamedTuple):
 
     - `columns`: by name, in the order of the file; all of one length.
     - `rows`: where in the file the cells of each index stand.
-    - `notes`: what was done to the file that its owner might not expect.
+    - `notes`: what was done to the file that the user might not expect.
     """
 
     path: Path

@@ -1,4 +1,4 @@
-"""What the demo computes: two families of tasks, a learned prior and a fixed GP without transfer.
+"""What the demo computes: two families of tasks, a learned prior and a fixed GP.
 
 Branin, in two dimensions, is for the race: which policy finds the optimum of an unseen task first.
 The 1-d mixture is for the predictions, since a belief about a function of one variable can be

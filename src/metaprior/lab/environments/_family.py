@@ -36,7 +36,7 @@ class AbstractTask(eqx.Module):
     @property
     @abc.abstractmethod
     def choices(self) -> Choices | None:
-        """The points that may be asked, if they are finitely many; `None` for the whole space."""
+        """The points that may be queried, if they are finitely many; `None` for the whole space."""
 
     @abc.abstractmethod
     def __call__(self, u: Float[Array, " d"]) -> Float[Array, ""]:
@@ -44,7 +44,7 @@ class AbstractTask(eqx.Module):
 
     @abc.abstractmethod
     def num_points(self) -> Float[Array, ""]:
-        """How many different points may be asked; infinity if there is no end to them."""
+        """The number of points that may be queried; infinity for a continuous space."""
 
     @abc.abstractmethod
     def uniform(
@@ -73,7 +73,7 @@ TaskT = TypeVar("TaskT", bound=AbstractTask)
 
 
 class Available(NamedTuple):
-    """How many different tasks a family has of each kind; `None` where there is no end to them."""
+    """The number of different tasks of each kind in a family; `None` if unlimited."""
 
     training: int | None
     validation: int | None

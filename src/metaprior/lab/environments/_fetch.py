@@ -99,7 +99,7 @@ def _remote_table(learner: str, listed: dict[str, Any]) -> RemoteTable:
 
 def _opened(url: str) -> http.client.HTTPResponse:
     if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
-        raise ValueError(f"{url!r} is no address to download from; give one of http or https.")
+        raise ValueError(f"{url!r} cannot be downloaded; give an http or https address.")
     request = urllib.request.Request(url, headers={"User-Agent": "metaprior"})
     try:
         return urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS)

@@ -1,8 +1,8 @@
 """How things are called and drawn: one label, colour, line and marker for each method, one title
 for each environment, one style for all figures of a study.
 
-Methods keep their look in every figure. Colours are told apart with any colour vision; lines and
-markers differ too, so that the figures survive a grey printer.
+Methods keep their look in every figure. The colours are colour-blind safe; lines and markers differ
+too, so that the figures can be printed in greyscale.
 """
 
 import re

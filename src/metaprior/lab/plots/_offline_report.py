@@ -67,7 +67,7 @@ def offline_report(results: StudyResults) -> StudyReport:
 
 
 def regret_figure(rows: DataFrame, regret: str, words: str) -> Figure:
-    """Mean and band over the steps, one panel an environment."""
+    """Mean and band over the steps, one panel per environment."""
     looks, environments = looks_of(rows["method"]), by_environment(rows)
     figure, axes = panels([title_of(name) for name in environments], looks)
     for ax, group in zip(axes, environments.values(), strict=True):

@@ -62,7 +62,7 @@ def best_so_far(rows: DataFrame, score: str) -> MeanCurve:
 
 
 def best_so_far_figure(rows: DataFrame, score: str, words: str) -> Figure:
-    """How many configurations it took, one panel an environment."""
+    """How many configurations it took, one panel per environment."""
     looks, environments = looks_of(rows["method"]), by_environment(rows)
     figure, axes = panels([title_of(name) for name in environments], looks)
     for ax, group in zip(axes, environments.values(), strict=True):

@@ -1,4 +1,4 @@
-"""Figures of a study: one panel an environment, one legend for all of them."""
+"""Figures of a study: one panel per environment, one legend for all of them."""
 
 import math
 from collections.abc import Mapping, Sequence

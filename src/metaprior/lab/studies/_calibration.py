@@ -1,4 +1,4 @@
-"""The calibration study: do intervals hold what they say? (figure 2 of the paper).
+"""The calibration study: coverage of predictive intervals (figure 2 of the paper).
 
 For each seed, every method learns from past runs as in the offline study, and then predicts unseen
 tasks at uniform points, given a few uniform points. Recorded is how often the central interval of

@@ -42,7 +42,7 @@ class JobsProgress(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A job that failed, and why, in one line; the whole story is in its `.error.txt`."""
+    """A job that failed, and why, in one line; the traceback is in its `.error.txt`."""
 
     job: Job
     reason: str
@@ -129,7 +129,7 @@ def seconds_left(elapsed: float, ended: int, waiting: int) -> float | None:
 
 def _news(jobs: Sequence[Job], workers: int, dask: str | None) -> News:
     if not jobs:
-        return in_this_process(jobs)  # a cluster need not be there for nothing
+        return in_this_process(jobs)  # no cluster is needed if there is nothing to run
     if dask is not None:
         return on_cluster(jobs, dask)
     return in_this_process(jobs) if workers == 1 else in_processes(jobs, workers)

@@ -1,4 +1,4 @@
-"""Who takes part in a study: names become families, methods and policies here and nowhere else."""
+"""The entrants of a study: the one place where names become families, methods and policies."""
 
 import dataclasses
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""A job of a study: a plain specification, the function that runs it, and a name made of both.
+"""A job of a study: a JSON specification, the function that runs it, and a name made of both.
 
 The name is a hash of everything that decides the result, so that a job that has finished is known
 by its file, on any machine, and a job that differs in one number is another job.
@@ -54,7 +54,7 @@ class Job:
             "specification": self.specification,
         }
         object.__setattr__(self, "text", canonical_json(whole))
-        # A copy: what the caller does to the original later must not part a job from its name.
+        # A copy: later changes to the caller's original must not separate a job from its name.
         object.__setattr__(self, "specification", self._fresh_specification())
 
     @staticmethod

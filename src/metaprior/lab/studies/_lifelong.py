@@ -1,4 +1,4 @@
-"""The lifelong study: one run after the other, each with what was learned from all before it.
+"""The lifelong study: consecutive runs, each with a prior learned from all runs before it.
 
 Section 5.4 of the paper. A sequence is a series of unseen tasks. The first is optimised with
 fixed GP-UCB; before each of the others the method learns again from all runs of the sequence so

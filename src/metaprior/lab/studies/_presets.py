@@ -1,6 +1,6 @@
-"""Studies of three sizes: a look that takes minutes, a middling one, and the paper's own.
+"""Studies of three sizes: smoke (minutes), standard, and full (the paper's).
 
-Each entry says what a study of that kind needs to know; flags and files may say otherwise.
+Each entry has the fields of a study of that kind; flags and files override them.
 """
 
 from typing import Any
@@ -78,9 +78,9 @@ STANDARD = {kind: FULL[kind] | _FEWER[kind] for kind in KINDS}
 SMOKE = {kind: FULL[kind] | _LITTLE | _TINY[kind] for kind in KINDS}
 PRESETS = {"standard": STANDARD, "smoke": SMOKE, "full": FULL}
 
-# What a study may be told beyond that: training steps, the sizes of histories, and how its work is
-# cut: how many seeds make a job, and how many of these an accelerator works on at once. A lifelong
-# study begins without histories, and the jobs of a search are the shapes it draws.
+# Optional fields: training steps, the sizes of histories, and how the work is divided: seeds per
+# job, and how many of these an accelerator works on at once. A lifelong study begins without
+# histories, and the jobs of a search are the shapes it draws.
 _PAST, _CUT = ("past_tasks", "past_steps"), ("block", "chunk")
 OPTIONAL: dict[str, tuple[str, ...]] = {
     "supervised": ("num_steps", *_PAST, *_CUT),

@@ -17,7 +17,7 @@ from metaprior.methods import AbstractSurrogate, FixedGP
 
 
 class PolicyRace(NamedTuple):
-    """Noise-free values at the queries, and where the model expected the best, for each task."""
+    """Noise-free values at the queries and at the predicted optimum, for each task."""
 
     values: Float[np.ndarray, "tasks steps"]
     values_at_predicted_best: Float[np.ndarray, "tasks steps"]
