@@ -42,7 +42,7 @@ def environment(compilation_cache: str | None = None) -> dict[str, str]:
     """The settings of a measured process; without a folder there is no compilation cache."""
     # Settings of the caller's JAX, a cache above all, are not what is measured.
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
-    settings = inherited | ONE_THREAD
+    settings = inherited | ONE_THREAD | {"METAPRIOR_CACHE": "off"}
     if compilation_cache is not None:
         settings["JAX_COMPILATION_CACHE_DIR"] = compilation_cache
         # By default JAX keeps only what took a second to compile.

@@ -279,6 +279,26 @@ def learning(effort: Effort) -> list[Row]:
     return [faster(what, statistics.median(ours), statistics.median(theirs), 1)]
 
 
+def compiling(effort: Effort) -> list[Row]:
+    """`learn` in a new process: without a cache of compiled programs, and with it."""
+    rows = []
+    for budget in ("fast",) if effort.quick else ("fast", "normal"):
+        problem = {"num_tasks": 20, "run_length": 30, "input_dim": 7, "budget": budget}
+        what = f"learn(budget={budget!r}), n=20, T=30, d=7"
+        with tempfile.TemporaryDirectory() as cache:
+            cold, warm = (_whole("our_compiling", problem, cache) for _ in range(2))
+        rows.append(faster(f"{what}, cached (reference: cold)", warm[0], cold[0], 1))
+        share = warm[1] / warm[0]
+        words, measured = f"{share:.0%}", {"warm": share, "cold": cold[1] / cold[0]}
+        label = f"{what}, cached: share of tracing and compiling (reference: cold)"
+        cold_words = f"{measured['cold']:.0%}"
+        rows.append(Row(label, words, cold_words, "–", "< 10 %", share < 0.1, measured))
+        peak, label = cold[2], f"{what}, cold: peak memory"
+        met = peak < 1.0
+        rows.append(Row(label, f"{peak:.2f} GiB", "–", "–", "< 1 GiB", met, {"ours": peak}))
+    return rows
+
+
 def many_tasks(effort: Effort) -> list[Row]:
     """Many long runs in eight dimensions: a step, and the memory of the whole of `learn`."""
     sizes = {"run_length": 50, "input_dim": 8}
@@ -377,6 +397,7 @@ MEASUREMENTS = {
     "import": Measurement(imports),
     "tasks": Measurement(tasks),
     "learn": Measurement(learning, needs_torch=True),
+    "compiling": Measurement(compiling),
     "many-tasks": Measurement(many_tasks),
     "long-runs": Measurement(long_runs),
     "cost": Measurement(cost),
@@ -409,7 +430,7 @@ def _step_against_torch(
     return faster(what, min(times[0]), min(times[1]), target)
 
 
-def _whole(function: str, arguments: dict[str, Any], compilation_cache: str | None = None) -> float:
+def _whole(function: str, arguments: dict[str, Any], compilation_cache: str | None = None) -> Any:
     """The answer of a new process about itself."""
     with Worker(f"benchmarks._training:{function}", arguments, compilation_cache) as worker:
         return worker.measure()

@@ -135,6 +135,38 @@ def our_whole_learning(
     return measure
 
 
+def our_compiling(
+    *, num_tasks: int, run_length: int, input_dim: int, budget: str
+) -> Callable[[], tuple[float, float, float]]:
+    """Seconds of `learn` in a new process, how many of them are tracing and compiling, and the
+    peak memory of the process in GiB."""
+
+    def measure() -> tuple[float, float, float]:
+        import resource
+        import sys
+
+        import jax.monitoring
+
+        import metaprior as mp
+
+        tasks, _ = _our_problem(num_tasks, run_length, input_dim, feature_dim=6)
+        compiling = [0.0]
+
+        def note(event: str, duration_secs: float, **kwargs: str | int) -> None:
+            if event.startswith("/jax/core/compile/"):
+                compiling[0] += duration_secs
+
+        jax.monitoring.register_event_duration_secs_listener(note)
+        start = _now()
+        mp.learn(tasks, budget=budget, seed=SEED)
+        # Linux counts in KiB, macOS in bytes.
+        unit = 1 if sys.platform == "darwin" else 1024
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+        return _now() - start, compiling[0], peak / 2**30
+
+    return measure
+
+
 def reference_whole_training(
     *,
     num_tasks: int,

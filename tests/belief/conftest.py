@@ -4,7 +4,7 @@ import functools
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -30,9 +30,9 @@ from metaprior.methods import (
 )
 
 NUM_COLUMNS = 3
-QUICK = {"num_steps": 30, "learning_rate": 1e-2}
-DRAWS = {"num_priors": 4, "num_functions": 4}
-EFFECTS = {"offset": True, "amplitude": True, "warp": True}
+QUICK: dict[str, Any] = {"num_steps": 30, "learning_rate": 1e-2}
+DRAWS: dict[str, Any] = {"num_priors": 4, "num_functions": 4}
+EFFECTS: dict[str, Any] = {"offset": True, "amplitude": True, "warp": True}
 # Every kernel at least once, in sums and products.
 COMPOSED = Matern(smoothness=1.5) * Constant(0.3) + Linear() + Periodic(log_period=1.0)
 OTHERS = RationalQuadratic(log_lengthscale=np.array([0.1, -0.2, 0.3])) + Matern(smoothness=2.5)

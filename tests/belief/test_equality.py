@@ -1,5 +1,7 @@
 """Beliefs say what the compiled surrogates say, for every method and runs of any length."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -100,7 +102,7 @@ def test_fit_is_no_worse_than_compiled_fit(run, length):
     mean, std = mean_and_std(y)
     padded_run, y = padded(x, y), (y - mean) / std
     surrogate = FittedGP(num_steps=25).from_scratch(NUM_COLUMNS)
-    process = eqx.filter_jit(surrogate.condition)(padded_run).conditioned.process
+    process: Any = eqx.filter_jit(surrogate.condition)(padded_run).conditioned.process
     theirs = np.concatenate(
         [
             [process.mean.value, process.log_noise_variance, process.kernel.log_variance],
@@ -153,7 +155,7 @@ def test_single_precision_normals_equal_those_of_jax_up_to_rounding():
     expected = np.asarray(jax.random.normal(jax.random.key(0), (5, 4000), jnp.float32), float)
     found = single_precision_normal(key_of(0), (5, 4000))
     # Four units in the last place; most numbers agree in all of their bits.
-    np.testing.assert_allclose(found, expected, rtol=4 * np.finfo(np.float32).eps)
+    np.testing.assert_allclose(found, expected, rtol=4 * float(np.finfo(np.float32).eps))
     assert np.mean(found == expected) > 0.9
 
 

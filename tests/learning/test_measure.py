@@ -14,7 +14,7 @@ from metaprior.learning import Budget, Selection, Watch, _measure, _replay, find
 from metaprior.learning._exam import exam_of, examine, folds_of
 from metaprior.learning._measure import _examples, _notes, _past_tasks, _scores, _verdict
 from metaprior.methods import FPacohMap
-from tests.learning.answers import LastSeen, QuickPlainGP, answers_of, tasks_of
+from tests.learning.answers import LastSeen, answers_of, quick_baseline, tasks_of
 
 BUDGET = Budget("made up", 2, (5,), (), 2, 1)
 
@@ -23,7 +23,7 @@ BUDGET = Budget("made up", 2, (5,), (), 2, 1)
 def quick_fitted_gp():
     with pytest.MonkeyPatch.context() as patch:
         for module in (_measure, _replay):
-            patch.setattr(module, "FittedGP", QuickPlainGP)
+            patch.setattr(module, "fitted_gp", quick_baseline)
         yield
 
 

@@ -1,6 +1,6 @@
 """Replayed runs: the order of queries, by surrogates whose predictions are known."""
 
-import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -16,27 +16,29 @@ from metaprior.learning._replay import (
     FEWEST_POINTS,
     SOLVED,
     Regrets,
-    _order,
     _regret,
     evaluations_until_solved,
+    query_order,
     replay,
     summary,
 )
 from metaprior.methods import AbstractGaussianPosterior, AbstractSurrogate, Moments
-from tests.learning.answers import LastSeen, Level, QuickPlainGP, Slope, tasks_of
+from tests.learning.answers import LastSeen, Level, Slope, quick_baseline, tasks_of
 
 CAPACITY = 6
-jitted_order = eqx.filter_jit(_order)
 
 
 def order(surrogate: AbstractSurrogate, x: list[float], y: list[float]) -> list[int]:
     length, spare = len(x), CAPACITY - len(x)
-    found = jitted_order(
-        surrogate,
-        jnp.asarray([*x, *[9.0] * spare])[:, None],
-        jnp.asarray([*y, *[9.0] * spare]),
-        jnp.asarray(length),
-    )
+    alone = jax.tree.map(lambda leaf: leaf[None], surrogate)
+    found = query_order(
+        alone,
+        np.zeros((1, 1), int),
+        np.array([[*x, *[9.0] * spare]])[..., None],
+        np.array([[*y, *[9.0] * spare]]),
+        np.array([length]),
+        enough=np.array([np.inf]),
+    )[0]
     assert found[length:].tolist() == list(range(length, CAPACITY))
     return found[:length].tolist()
 
@@ -102,6 +104,31 @@ def test_replay_order_has_every_point_once(values, seed):
     assert sorted(order(Contrary(), x, values)) == list(range(len(values)))
 
 
+def test_query_order_mixes_the_members_of_a_run():
+    """The bound of the mixture has the disagreement of the members in it; the third takes no
+    part."""
+    x, y = np.array([[0.0, 0.5, 1.0]])[..., None], np.zeros((1, 3))
+    slopes = Slope(jnp.array([-9.0, 8.0, 100.0]))
+    found = query_order(slopes, np.array([[0, 1]]), x, y, np.array([3]), enough=np.array([np.inf]))
+    # Means of 0, -0.25 and -0.5, and standard deviations of 1, 4.4 and 8.6.
+    assert found[0].tolist() == [2, 1, 0]
+
+
+def test_query_order_is_no_matter_after_a_value_that_is_enough():
+    """What is left of the run then stays as it was, but for the exchange of the last query."""
+    x, y = np.array([[0.1, 0.3, 0.5, 0.9]])[..., None], np.array([[0.0, 1.0, 2.0, 5.0]])
+    for enough, order in ((5.0, [3, 1, 2, 0]), (np.inf, [3, 2, 1, 0])):
+        found = query_order(
+            Slope(jnp.array([1.0])),
+            np.zeros((1, 1), int),
+            x,
+            y,
+            np.array([4]),
+            enough=np.array([enough]),
+        )
+        assert found[0].tolist() == order
+
+
 def test_regret_by_hand():
     values = np.array([[0.0, 4.0, 2.0, 1.0, 3.0], [7.0, 7.0, 7.0, 7.0, 1e9]])
     found = _regret(values, np.array([5, 4]), np.array([[3, 0, 2, 4, 1], [3, 2, 1, 0, 4]]))
@@ -151,11 +178,11 @@ def test_summary_of_one_run_has_no_interval():
 def test_replay_uses_the_surrogate_that_did_not_see_the_run(monkeypatch):
     """In the first fold large points are expected to be good, and are; in the second small ones are
     expected to be good, and are not."""
-    monkeypatch.setattr(_replay, "FittedGP", QuickPlainGP)
+    monkeypatch.setattr(_replay, "fitted_gp", quick_baseline)
     rising = [float(i) for i in range(6)]
     tasks = tasks_of(rising, [1.0, 2.0], rising, rising[:5], rising)
     exam = exam_of(tasks, folds_of(5, 2))
-    found = replay(Slope(jnp.array([1.0, -1.0])), exam, 1)
+    found = replay(Slope(jnp.array([[1.0], [-1.0]])), exam, 1)
     assert found is not None
     # Without the run of two points, which is too short to choose from.
     assert FEWEST_POINTS > 2 and len(found.learned) == 4
@@ -169,4 +196,4 @@ def test_replay_uses_the_surrogate_that_did_not_see_the_run(monkeypatch):
 def test_replay_is_none_if_all_runs_are_short():
     tasks = tasks_of([1.0], [1.0, 2.0])
     exam = exam_of(tasks, folds_of(2, 2))
-    assert replay(LastSeen(jnp.zeros(2)), exam, 1) is None
+    assert replay(LastSeen(jnp.zeros((2, 1))), exam, 1) is None

@@ -369,18 +369,12 @@ def prepare_jax() -> None:
     """
     import jax
 
+    from metaprior.learning import keep_programs
+
     if "JAX_LOGGING_LEVEL" not in os.environ:
         # Code loaded from the cache is announced by pages of harmless "errors".
         jax.config.update("jax_logging_level", "CRITICAL")
-    if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
-        caches = os.environ.get("XDG_CACHE_HOME")
-        folder = (Path(caches) if caches else Path.home() / ".cache") / "metaprior"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError:
-            return  # without a writeable home there is no cache, which only costs time
-        jax.config.update("jax_compilation_cache_dir", str(folder))
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+    keep_programs()
 
 
 def _sentence(error: Exception) -> str:

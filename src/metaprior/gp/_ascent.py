@@ -16,7 +16,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 STEP_LADDER = 2.0 ** np.array([1, 0, -1, -2, -3, -5, -7, -10])
 # Below every gradient that matters, above what would overflow when divided by.
@@ -38,7 +38,7 @@ def ascend(
     lower: Float[Array, " d"],
     upper: Float[Array, " d"],
     *,
-    num_steps: int,
+    num_steps: int | Int[Array, ""],
     first_step: float = 0.1,
 ) -> Ascent:
     """A local maximum of `function` in the box, never below its value at `start`.

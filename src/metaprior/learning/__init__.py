@@ -2,6 +2,7 @@
 
 from metaprior.learning._budget import Budget as Budget
 from metaprior.learning._budget import budget_named as budget_named
+from metaprior.learning._cache import keep_programs as keep_programs
 from metaprior.learning._exam import spread_of as spread_of
 from metaprior.learning._learn import learn as learn
 from metaprior.learning._measure import findings_of as findings_of

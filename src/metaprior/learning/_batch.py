@@ -10,7 +10,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Array, Bool, Float, Int, Key
 
 from metaprior.data import Tasks, fit_standardiser
 from metaprior.gp import float64
@@ -53,14 +53,13 @@ class Batch:
         self._standardiser = fit_standardiser(tasks.x, tasks.y, tasks.mask)
         blocks = [(0, 0) if e.fold is None else folds[e.fold][:2] for e in padded]
         first, count = np.array(blocks).T
-        root = jax.random.key(seed)
         # Configurations of one seed start from the same network and differ in their settings only.
-        keys = [jax.random.fold_in(root, entry.seed) for entry in padded]
+        keys = _keys(jnp.asarray(seed), jnp.asarray(np.array([entry.seed for entry in padded])))
         self._trainings = start_trainings(
             self._methods,
             tasks,
             held_out=HeldOut(jnp.asarray(first), jnp.asarray(count)),
-            keys=jnp.stack(keys),
+            keys=keys,
         )
 
     @property
@@ -91,3 +90,9 @@ class Batch:
 
     def _in_places(self, entries: Bool[np.ndarray, " entries"]) -> Bool[np.ndarray, " places"]:
         return np.pad(entries, (0, len(self._methods) - len(entries)))
+
+
+@jax.jit
+def _keys(seed: Int[Array, ""], members: Int[Array, " places"]) -> Key[Array, " places"]:
+    root = jax.random.key(seed)
+    return jax.vmap(lambda member: jax.random.fold_in(root, member))(members)

@@ -6,15 +6,11 @@ sizes from 0 on and in the order in which the points were collected, the rest of
 
 from typing import NamedTuple
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Bool, Float, Int
 
-from metaprior.data import Run, Tasks, fit_standardiser, padded_length
-from metaprior.gp import float64
-from metaprior.meta import chunk_here, map_chunks
+from metaprior.data import Tasks, fit_standardiser, padded_length
+from metaprior.learning._predict import predict
 from metaprior.methods import AbstractSurrogate
 
 # More runs, or longer ones, would take long and add little.
@@ -52,9 +48,9 @@ def spread_of(tasks: Tasks) -> float:
 class Exam(NamedTuple):
     """Held-out runs, subsampled to a bounded length; `rows[e]` are those of fold `e`."""
 
-    x: Float[Array, "n m d"]
-    y: Float[Array, "n m"]
-    lengths: Int[Array, " n"]
+    x: Float[np.ndarray, "n m d"]
+    y: Float[np.ndarray, "n m"]
+    lengths: Int[np.ndarray, " n"]
     rows: Int[np.ndarray, "folds k"]
     is_real: Bool[np.ndarray, "folds k"]
     contexts: tuple[int, ...]
@@ -74,7 +70,7 @@ def exam_of(tasks: Tasks, folds: list[Fold]) -> Exam:
         x[i, :length], y[i, :length] = tasks.x[i, kept], tasks.y[i, kept]
     # Contexts that leave nothing to predict in any of the examined runs are left out.
     contexts = tuple(c for c in CONTEXTS if c < lengths[rows].max())
-    return Exam(jnp.asarray(x), jnp.asarray(y), jnp.asarray(lengths), rows, is_real, contexts)
+    return Exam(x, y, lengths, rows, is_real, contexts)
 
 
 class Answers(NamedTuple):
@@ -86,7 +82,6 @@ class Answers(NamedTuple):
     counts: Bool[np.ndarray, "entries runs contexts points"]
 
 
-@float64
 def examine(
     surrogates: AbstractSurrogate,
     exam: Exam,
@@ -97,52 +92,29 @@ def examine(
 
     Entries that take no part cost no time, and their answers do not count.
     """
-    sizes = jnp.asarray(exam.contexts)
-    rows = jnp.asarray(exam.rows[fold_of])
-    log_density, cdf, error = _examine(
+    rows, sizes = exam.rows[fold_of], np.asarray(exam.contexts)
+    is_asked = exam.is_real[fold_of] & taking_part[:, None]
+    which, place = np.nonzero(is_asked)
+    run = np.repeat(rows[which, place], len(sizes))
+    found = predict(
         surrogates,
-        (exam.x, exam.y, exam.lengths),
-        rows,
-        sizes,
-        jnp.asarray(taking_part),
-        chunk_here(None),
+        np.repeat(which, len(sizes)),
+        exam.x[run],
+        exam.y[run],
+        np.minimum(np.tile(sizes, len(which)), exam.lengths[run]),
     )
-    lengths = np.asarray(exam.lengths)[exam.rows[fold_of]]
-    point = np.arange(exam.y.shape[1])
-    later = point >= np.asarray(exam.contexts)[:, None]
-    counts = later & (point < lengths[..., None, None])
-    counts &= (exam.is_real[fold_of] & taking_part[:, None])[..., None, None]
-    return Answers(np.asarray(log_density), np.asarray(cdf), np.asarray(error), counts)
+    shape = (*rows.shape, len(sizes), exam.y.shape[1])
 
+    def in_place(values: Float[np.ndarray, "questions points"]):
+        answers = np.zeros(shape)
+        answers[which, place] = values.reshape(-1, *shape[2:])
+        return answers
 
-@eqx.filter_jit
-def _examine(surrogates, runs, rows, sizes, taking_part, chunk):
-    arrays, static = eqx.partition(surrogates, eqx.is_array)
-    x, y, lengths = runs
-
-    def answers(arrays, rows):
-        surrogate = eqx.combine(arrays, static)
-
-        def one_run(row):
-            def given(size):
-                run = Run(x[row], y[row], jnp.minimum(size, lengths[row]))
-                posterior = surrogate.condition(run)
-
-                def at(point, value):
-                    error = posterior.moments(point).mean - value
-                    return posterior.log_density(point, value), posterior.cdf(point, value), error
-
-                return jax.vmap(at)(x[row], y[row])
-
-            return jax.vmap(given)(sizes)
-
-        return jax.vmap(one_run)(rows)
-
-    def one(entry):
-        arrays, rows, takes_part = entry
-        blank = jax.tree.map(
-            lambda a: jnp.zeros(a.shape, a.dtype), jax.eval_shape(answers, arrays, rows)
-        )
-        return jax.lax.cond(takes_part, answers, lambda *_: blank, arrays, rows)
-
-    return map_chunks(one, (arrays, rows, taking_part), chunk)
+    point = np.arange(shape[3])
+    counts = (point >= sizes[:, None]) & (point < exam.lengths[rows][..., None, None])
+    return Answers(
+        in_place(found.log_density),
+        in_place(found.cdf),
+        in_place(found.mean - exam.y[run]),
+        counts & is_asked[..., None, None],
+    )

@@ -10,6 +10,7 @@ from metaprior.belief import Prior
 from metaprior.data import Tasks
 from metaprior.gp import float64
 from metaprior.learning._budget import Budget, budget_named
+from metaprior.learning._cache import keep_programs
 from metaprior.learning._candidates import default_lanes, lanes_of, require_candidates
 from metaprior.learning._measure import findings_of
 from metaprior.learning._progress import LearnProgress, OnLearnProgress, Watch, listening
@@ -84,6 +85,7 @@ def learn(
             "Both `method` and `candidates` are given; give `method` to learn by exactly that one, "
             "or `candidates` to choose among several."
         )
+    keep_programs()
     if method is not None:
         return _learn_by(method, tasks, seed, on_progress)
     if candidates is not None:

@@ -15,6 +15,7 @@ from metaprior.findings import (
     Series,
 )
 from metaprior.gp import float64
+from metaprior.learning._baseline import fitted_gp
 from metaprior.learning._budget import Budget
 from metaprior.learning._exam import Answers, examine, spread_of
 from metaprior.learning._progress import Watch
@@ -26,7 +27,8 @@ from metaprior.learning._score import (
     pooled_calibration,
 )
 from metaprior.learning._select import Selection
-from metaprior.methods import EnsembleSurrogate, FittedGP, settings_of
+from metaprior.meta import entry
+from metaprior.methods import settings_of
 from metaprior.metrics import coverage
 
 LEVELS = tuple(round(0.05 * i, 2) for i in range(1, 20))
@@ -36,6 +38,7 @@ FEWEST_SEEN = 2
 FEW_TASKS = 4
 OUTLIER_SPREADS = 4.0
 NUM_EXAMPLES, EXAMPLE_POINTS = 2, 30
+FIT_STEPS = 25
 
 
 @float64
@@ -44,14 +47,13 @@ def findings_of(tasks: Tasks, selection: Selection, budget: Budget, watch: Watch
     held_out, past_tasks, examples, replayed = None, (), (), None
     if selection.answers is not None and selection.judged is not None:
         exam = selection.exam
-        fitted = FittedGP().from_scratch(tasks.space.num_columns)
         folds = np.arange(len(exam.rows))
+        fitted = entry(fitted_gp(tasks.space.num_columns, FIT_STEPS), np.zeros_like(folds))
         fitted_answers = examine(fitted, exam, folds, np.ones(len(folds), bool))
         held_out = _held_out(tasks, selection, selection.answers, fitted_answers)
         past_tasks = _past_tasks(tasks, selection, selection.answers, fitted_answers)
         examples = _examples(tasks, selection)
-        judged = EnsembleSurrogate(selection.judged)
-        regrets = replay(judged, exam, tasks.space.num_columns)
+        regrets = replay(selection.judged, exam, tasks.space.num_columns)
         replayed = None if regrets is None else summary(regrets)
     return Findings(
         verdict=_verdict(held_out, replayed, interrupted=selection.interrupted),

@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float, Int
 
-from metaprior.data import Run
 from metaprior.findings import Replay
 from metaprior.gp import float64
+from metaprior.learning._baseline import fitted_gp
 from metaprior.learning._exam import Exam
-from metaprior.methods import AbstractSurrogate, FittedGP
+from metaprior.learning._predict import predict
+from metaprior.methods import AbstractSurrogate
 from metaprior.metrics import mean_and_interval
 
 BETA = 1.0
@@ -38,25 +38,35 @@ class Regrets(NamedTuple):
 
 @float64
 def replay(judged: AbstractSurrogate, exam: Exam, num_columns: int) -> Regrets | None:
-    """Replay every examined run with the surrogate that did not see it; `None` if all are short.
+    """Replay every examined run with the surrogates that did not see it; `None` if all are short.
 
-    - `judged`: for each fold, a surrogate that learned from the others.
+    - `judged`: for each fold, the members that learned from the others: two leading axes.
     """
     folds, places = np.nonzero(exam.is_real)
     rows = exam.rows[folds, places]
-    lengths = np.asarray(exam.lengths)[rows]
-    long = lengths >= FEWEST_POINTS
+    long = exam.lengths[rows] >= FEWEST_POINTS
     if not long.any():
         return None
-    folds, rows, lengths = folds[long], rows[long], lengths[long]
-    x, y = exam.x[rows], exam.y[rows]
-    fitted = FittedGP(num_steps=FIT_STEPS).from_scratch(num_columns)
-    theirs = _replay_shared(fitted, x, y, jnp.asarray(lengths))
-    ours = _replay_each(judged, jnp.asarray(folds), x, y, jnp.asarray(lengths))
-    recorded = np.broadcast_to(np.arange(y.shape[1]), theirs.shape)
-    values = np.asarray(y)
-    return Regrets(
-        *(_regret(values, lengths, np.asarray(order)) for order in (ours, theirs, recorded))
+    folds, rows = folds[long], rows[long]
+    lengths, x, y = exam.lengths[rows], exam.x[rows], exam.y[rows]
+    is_real = np.arange(y.shape[1]) < lengths[:, None]
+    # Once the best point of a run has been queried its regret stays 0.
+    best = np.max(np.where(is_real, y, -np.inf), axis=1)
+    num_folds, num_members = jax.tree.leaves(eqx.filter(judged, eqx.is_array))[0].shape[:2]
+    members = np.arange(num_folds * num_members).reshape(num_folds, num_members)[folds]
+    ours = query_order(_flat(judged), members, x, y, lengths, enough=best)
+    fitted = fitted_gp(num_columns, FIT_STEPS)
+    alone = np.zeros((len(rows), 1), int)
+    theirs = query_order(fitted, alone, x, y, lengths, enough=best)
+    recorded = np.broadcast_to(np.arange(y.shape[1]), y.shape)
+    return Regrets(*(_regret(y, lengths, order) for order in (ours, theirs, recorded)))
+
+
+def _flat(stacked: AbstractSurrogate) -> AbstractSurrogate:
+    """Surrogates with two leading axes as surrogates with one."""
+    return jax.tree.map(
+        lambda leaf: np.asarray(leaf).reshape(-1, *leaf.shape[2:]) if eqx.is_array(leaf) else leaf,
+        stacked,
     )
 
 
@@ -105,35 +115,45 @@ def _regret(values, lengths, order) -> Float[np.ndarray, "runs steps"]:
     return np.where(within, (best - best_so_far) / spread, np.nan)
 
 
-@eqx.filter_jit
-def _replay_shared(surrogate, x, y, lengths) -> Int[Array, "runs steps"]:
-    return jax.lax.map(lambda run: _order(surrogate, *run), (x, y, lengths))
+def query_order(
+    surrogates: AbstractSurrogate,
+    members: Int[np.ndarray, "runs members"],
+    x: Float[np.ndarray, "runs points d"],
+    y: Float[np.ndarray, "runs points"],
+    lengths: Int[np.ndarray, " runs"],
+    *,
+    enough: Float[np.ndarray, " runs"],
+) -> Int[np.ndarray, "runs points"]:
+    """The points of each run in the order in which its surrogates query them; then the padding.
 
-
-@eqx.filter_jit
-def _replay_each(surrogates, folds, x, y, lengths) -> Int[Array, "runs steps"]:
-    arrays, static = eqx.partition(surrogates, eqx.is_array)
-
-    def one(run):
-        fold, *run = run
-        own = jax.tree.map(lambda leaf: leaf[fold], arrays)
-        return _order(eqx.combine(own, static), *run)
-
-    return jax.lax.map(one, (folds, x, y, lengths))
-
-
-def _order(surrogate: AbstractSurrogate, x, y, length) -> Int[Array, " steps"]:
-    """The points of a run in the order in which the surrogate queries them; then the padding."""
-    steps = jnp.arange(y.shape[0])
-
-    def step(order, t):
-        run = Run(x[order], y[order], t)
-        found = jax.vmap(surrogate.condition(run).moments)(x)
-        bound = found.mean + BETA * jnp.sqrt(found.variance)
-        asked = jnp.any((order[:, None] == steps[None]) & (steps[:, None] < t), axis=0)
-        chosen = jnp.argmax(jnp.where(asked | (steps >= length), -jnp.inf, bound))
-        return order.at[t].set(jnp.where(t < length, chosen, t)), None
-
-    # Places not reached yet hold some point; it is beyond the length of the run so far.
-    order, _ = jax.lax.scan(step, steps, steps)
+    - `members`: for each run, which of the stacked surrogates choose together, as a mixture.
+    - `enough`: a value after which the order of what is left of a run does not matter.
+    """
+    order = np.tile(np.arange(y.shape[1]), (len(y), 1))
+    going_on = np.arange(len(y))
+    for t in range(int(lengths.max())):
+        if not len(going_on):
+            break
+        bound = _bounds(surrogates, members[going_on], x, y, going_on, order[going_on], t)
+        # Among equals the point that comes first in the run: the bounds in its own order.
+        position = np.argsort(order[going_on], axis=1)
+        open_to_choice = (position >= t) & (position < lengths[going_on, None])
+        bound = np.where(open_to_choice, np.take_along_axis(bound, position, axis=1), -np.inf)
+        chosen = np.argmax(bound, axis=1)
+        place = np.take_along_axis(position, chosen[:, None], axis=1)[:, 0]
+        order[going_on, place], order[going_on, t] = order[going_on, t], chosen
+        unsolved = y[going_on, chosen] < enough[going_on]
+        going_on = going_on[unsolved & (t + 1 < lengths[going_on])]
     return order
+
+
+def _bounds(surrogates, members, x, y, runs, order, t: int) -> Float[np.ndarray, "runs points"]:
+    """Upper confidence bounds at the points of some runs, in `order`, after `t` of them."""
+    num_runs, num_members = members.shape
+    each = np.repeat(np.arange(num_runs), num_members)
+    ordered = runs[each, None], order[each]
+    sizes = np.full(len(each), t)
+    found = predict(surrogates, members.ravel(), x[ordered], y[ordered], sizes)
+    shape = (num_runs, num_members, -1)
+    means, variances = found.mean.reshape(shape), found.variance.reshape(shape)
+    return means.mean(axis=1) + BETA * np.sqrt(variances.mean(axis=1) + means.var(axis=1))

@@ -29,6 +29,7 @@ from metaprior.methods import AbstractGradientMethod, AbstractSurrogate
 
 # Fractions of the whole after which each stage ends, for progress reports.
 RACE, CONFIRM = 0.7, 0.9
+COMPILING = "compiling, and choosing a configuration"
 # The share of a limited time that the races may take together.
 RACE_SHARE = 0.55
 
@@ -86,7 +87,9 @@ def select(
 
         def report_race(fraction: float, trying: str, best: float | None, lane=lane) -> None:
             share = (lane + fraction) / len(lanes)
-            report("choosing a configuration", RACE * share, trying, best)
+            # The first steps of a lane wait for the compiler.
+            stage = COMPILING if fraction == 0.0 else "choosing a configuration"
+            report(stage, RACE * share, trying, best)
 
         races.append(
             run_race(

@@ -26,8 +26,13 @@ def stack(trees: Sequence[PyTree]) -> PyTree:
 
 
 def entry(tree: PyTree, index: int | Int[np.ndarray, "..."]) -> PyTree:
-    """One of the trees that were stacked, or several of them, stacked as `index` is shaped."""
-    return jax.tree.map(lambda leaf: leaf[index] if eqx.is_array(leaf) else leaf, tree)
+    """One of the trees that were stacked, or several of them, stacked as `index` is shaped.
+
+    The arrays are indexed on the host: on the device every shape would be a program to compile.
+    """
+    return jax.tree.map(
+        lambda leaf: jnp.asarray(np.asarray(leaf)[index]) if eqx.is_array(leaf) else leaf, tree
+    )
 
 
 def map_chunks(function: Callable[[Any], Any], arrays: PyTree, chunk: int | None) -> PyTree:

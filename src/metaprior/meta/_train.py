@@ -322,6 +322,6 @@ def _steps_many(
 
 _start = eqx.filter_jit(_first_state)
 _start_many = eqx.filter_jit(eqx.filter_vmap(_first_state))
-_unflatten_many = eqx.filter_vmap(_unflatten)
+_unflatten_many = eqx.filter_jit(eqx.filter_vmap(_unflatten))
 _chunk = eqx.filter_jit(_steps)
 _chunk_many = eqx.filter_jit(_steps_many)

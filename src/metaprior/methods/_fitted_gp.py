@@ -18,7 +18,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from metaprior.data import Run, Standardiser, Tasks
 from metaprior.gp import (
@@ -74,7 +74,7 @@ class FittedGPSurrogate(AbstractSurrogate):
     """Fits a Gaussian process to whatever run it is conditioned on."""
 
     num_columns: int = eqx.field(static=True)
-    num_steps: int = eqx.field(static=True)
+    num_steps: int | Int[Array, ""]
     kernel: AbstractKernel | None = None
 
     def condition(self, run: Run) -> GPPosterior:
@@ -87,7 +87,7 @@ class FittedGPSurrogate(AbstractSurrogate):
 
 
 def fit_process(
-    x, y, mask, *, num_steps: int, kernel: AbstractKernel | None = None
+    x, y, mask, *, num_steps: int | Int[Array, ""], kernel: AbstractKernel | None = None
 ) -> GaussianProcess:
     """The process with the largest posterior density of its hyper-parameters."""
     d = x.shape[1]

@@ -194,16 +194,50 @@ def start_trainings(
     first, numbers = methods[0], _numbers(methods, may_differ=("num_steps",))
     num_columns = tasks.space.num_columns
 
-    def one(numbers, held_out, key):
-        method = _with(first, numbers)
-        objective = method.objective(tasks, data).without(held_out)
-        objective = eqx.tree_at(lambda o: o.data, objective, None)
-        return method.initial(num_columns, key=key), objective, method._schedule()
+    @eqx.filter_jit
+    @eqx.filter_vmap
+    def objectives_of(numbers, held_out):
+        objective = _with(first, numbers).objective(tasks, data).without(held_out)
+        return eqx.tree_at(lambda o: o.data, objective, None)
 
-    split = jax.vmap(jax.random.split)(keys)
-    models, objectives, schedules = eqx.filter_vmap(one)(numbers, held_out, split[:, 0])
-    objectives = eqx.tree_at(lambda o: o.data, objectives, data, is_leaf=lambda x: x is None)
-    return Trainings(models, objectives, schedules, keys=split[:, 1])
+    models, schedules, train_keys = _beginnings(_Alike(first), numbers, keys, num_columns)
+    objectives = eqx.tree_at(
+        lambda o: o.data, objectives_of(numbers, held_out), data, is_leaf=lambda x: x is None
+    )
+    return Trainings(models, objectives, schedules, keys=train_keys)
+
+
+class _Alike:
+    """A configuration as a static argument of compiled code, equal to all that can train with it:
+    what differs between them is traced."""
+
+    def __init__(self, method: AbstractGradientMethod):
+        self.method = method
+
+    def __hash__(self) -> int:
+        return hash(type(self.method))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Alike) and can_train_together(self.method, other.method)
+
+
+def _begin(alike: _Alike, numbers, keys: Key[Array, " batch"], num_columns: int):
+    """Models before training, schedules, and the keys of the trainings."""
+
+    def one(numbers, key):
+        method = _with(alike.method, numbers)
+        key_model, key_train = jax.random.split(key)
+        return method.initial(num_columns, key=key_model), method._schedule(), key_train
+
+    return eqx.filter_vmap(one)(numbers, keys)
+
+
+# It runs once per batch and is mostly random bits, which take seconds to optimise. At this level
+# the numbers are the same to the last bit; at 0 they are not.
+# The checker does not know that further settings go to `jax.jit`.
+_beginnings = eqx.filter_jit(  # pyright: ignore[reportCallIssue]
+    _begin, compiler_options={"xla_backend_optimization_level": 1}
+)
 
 
 def can_train_together(one: AbstractGradientMethod, other: AbstractGradientMethod) -> bool:
@@ -223,10 +257,15 @@ def surrogates_of(
 ) -> AbstractSurrogate:
     """The surrogates of a batch of models, with a leading batch axis."""
     first, numbers = methods[0], _numbers(methods, may_differ=("num_steps",))
-    standardisers = stack([standardiser] * len(methods))
-    return eqx.filter_vmap(
-        lambda model, numbers, standardiser: _with(first, numbers).surrogate(model, standardiser)
-    )(models, numbers, standardisers)
+    return _surrogates(_Alike(first), models, numbers, standardiser)
+
+
+@eqx.filter_jit
+def _surrogates(alike: _Alike, models, numbers, standardiser: Standardiser):
+    def one(model, numbers):
+        return _with(alike.method, numbers).surrogate(model, standardiser)
+
+    return eqx.filter_vmap(one)(models, numbers)
 
 
 def _prepare(tasks: Tasks, room: int | None = None) -> tuple[Standardiser, MetaData]:
@@ -263,7 +302,7 @@ def _numbers(
                 f"the values [{shown}]; train them in separate batches."
             )
     names = [field.name for field in fields(first) if is_traced(field)]
-    return {name: jnp.asarray([getattr(m, name) for m in methods]) for name in names}
+    return {name: jnp.asarray(np.array([getattr(m, name) for m in methods])) for name in names}
 
 
 def _with(

@@ -75,7 +75,7 @@ def test_initial_design_comes_first_and_covers_the_space():
     for _ in range(6):
         x = policy.suggest(run, key=jr.key(0))
         points.append(float(x[0]))
-        run = run.append(x, jnp.asarray(0.0))
+        run = run.append(jnp.asarray(x), jnp.asarray(0.0))
     quarters = {int(4 * x) for x in points[:4]}
     assert quarters == {0, 1, 2, 3}
     assert points[4:] == [0.123, 0.123]
