@@ -33,8 +33,8 @@ from metaprior.methods import (
     meta_train_many,
     method_of,
     settings_of,
-    settings_of_format_1,
 )
+from metaprior.store._migration import settings_of_format_1
 from tests.conformance.cases import hill_tasks
 
 KERNEL = Matern(np.log(0.5), smoothness=1.5) + Linear(-1.0)
