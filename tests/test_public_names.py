@@ -51,6 +51,7 @@ def test_package_dir_shows_public_names_only():
     assert all(hasattr(mp, name) for name in names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["basic", "strict"])
 def test_py_typed_holds_for_a_users_script(mode, tmp_path):
     pytest.importorskip("pyright")

@@ -26,6 +26,14 @@ KINDS = (
 )
 
 
+# The others have kernels and networks of the same code.
+QUICK = {"FPacohMap with effects", "LearnedGP with a composed kernel", "ABLR"}
+
+
+def some_of(names):
+    return [pytest.param(n, marks=[pytest.mark.slow] * (n not in QUICK)) for n in names]
+
+
 def conditioned(saved, run, name, length):
     x, y = (part[:length] for part in run)
     if name == "both":
@@ -44,7 +52,7 @@ def differences(function, x, step=1e-5):
 
 
 @pytest.mark.parametrize("length", [0, 1, 12])
-@pytest.mark.parametrize("name", [*KINDS, "both"])
+@pytest.mark.parametrize("name", [*some_of(KINDS), "both"])
 def test_slopes_match_central_differences(saved, run, queries, name, length):
     belief, x = conditioned(saved, run, name, length), queries[:8]
     found = belief.slopes(x)

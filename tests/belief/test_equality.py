@@ -24,8 +24,14 @@ FITTED = {"FittedGP", "RankWeightedGP", "Guarded RankWeightedGP"}
 DRAWN = {"FPacohVI", "FPacohVI with a composed kernel", "Ensemble of FPacohVI"}
 
 
-# Combinations of what the others test one by one.
-COMBINED = {
+# Every one has its formulas in common with some of the others.
+ALIKE = {
+    "Ensemble",
+    "FPacohMap",
+    "FPacohMap with a composed kernel",
+    "FixedGP",
+    "LearnedGP",
+    "PacohMap",
     "Ensemble of ABLR",
     "Ensemble of FPacohVI",
     "FPacohVI with a composed kernel",
@@ -34,7 +40,7 @@ COMBINED = {
 
 
 def cases(names):
-    return [pytest.param(n, marks=[pytest.mark.slow] * (n in COMBINED)) for n in sorted(names)]
+    return [pytest.param(n, marks=[pytest.mark.slow] * (n in ALIKE)) for n in sorted(names)]
 
 
 @eqx.filter_jit
@@ -75,6 +81,7 @@ def test_belief_equals_compiled_posterior(saved, run, queries, name, length):
     assert_equal(saved(name), saved(name).belief, x, y, queries, 1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("name", cases(DRAWN))
 def test_belief_of_hyper_posterior_equals_compiled_one_with_its_normals(
@@ -88,6 +95,7 @@ def test_belief_of_hyper_posterior_equals_compiled_one_with_its_normals(
     assert_equal(saved(name), read_belief(saved(name).folder), x, y, queries, 1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("name", cases(FITTED))
 def test_belief_with_fitted_process_is_close_to_compiled_one(saved, run, queries, name, length):

@@ -224,7 +224,7 @@ def test_thompson_sampling_draws_the_argmax_of_a_joint_sample():
     """Counts of the best of five candidates, against as many joint samples drawn by NumPy from a
     posterior worked out with plain linear algebra: chi-square at level 1e-3. Drawing every
     candidate by itself, as a sampler that ignored correlations would, must be rejected."""
-    num = 4000
+    num = 1500
     x, y = np.array([[0.1], [0.35], [0.8]]), np.array([0.3, 0.9, -0.4])
     candidates = np.array([[0.0], [0.45], [0.5], [0.55], [1.0]])
     method = SelfStandardisedGP(lengthscale=0.8, noise_variance=1e-2)

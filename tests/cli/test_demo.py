@@ -222,6 +222,7 @@ def test_cli_version_loads_neither_plots_nor_studies():
     assert done.stdout == f"metaprior {mp.__version__}\nset()\n"
 
 
+@pytest.mark.slow
 def test_demo_as_a_module_refuses_bad_input_in_one_sentence(tmp_path):
     path = tmp_path / "file"
     path.write_text("")

@@ -54,11 +54,13 @@ def test_learn_keeps_programs_in_the_folder_that_the_variable_names(tmp_path):
     assert programs(folder) > 3 and programs(tmp_path / "home") == 0
 
 
+@pytest.mark.slow
 def test_learn_keeps_no_programs_if_switched_off(tmp_path):
     assert learned_in(tmp_path, METAPRIOR_CACHE="off") == [None, None]
     assert programs(tmp_path) == 0
 
 
+@pytest.mark.slow
 def test_learn_leaves_a_cache_of_the_user_alone(tmp_path):
     mine = tmp_path / "mine"
     ours = tmp_path / "ours"
@@ -66,6 +68,7 @@ def test_learn_leaves_a_cache_of_the_user_alone(tmp_path):
     assert not ours.exists()
 
 
+@pytest.mark.slow
 def test_learn_survives_a_cache_folder_that_cannot_be_made(tmp_path):
     occupied = tmp_path / "file"
     occupied.write_text("")

@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 # There were 160 of them when every operation between the compiled loops was one.
 MOST_PROGRAMS = 30
 
@@ -27,6 +29,7 @@ print(first, len(compiled) - first)
 """
 
 
+@pytest.mark.slow
 def test_learn_compiles_few_programs_and_hardly_any_the_second_time():
     done = subprocess.run(
         [sys.executable, "-c", COUNT],

@@ -41,6 +41,7 @@ def assert_same(found, expected):
         np.testing.assert_allclose(mine, theirs, rtol=1e-7, atol=1e-10)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=25)
 @given(st.integers(1, 9), st.one_of(st.none(), st.integers(1, 12)))
 def test_map_chunks_changes_nothing(count, chunk):

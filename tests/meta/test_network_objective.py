@@ -243,6 +243,7 @@ def draw_and_judge(objective, prior, key):
     return batch, *judge(prior)
 
 
+@pytest.mark.slow
 def test_network_objective_fit_is_minus_the_mean_evidence_per_point():
     prior = linear_prior()
     batch, (loss, terms), _ = draw_and_judge(objective_on_lines(0.0), prior, jr.key(0))

@@ -246,6 +246,7 @@ def test_train_objective_falls_on_a_small_real_problem():
     assert history["complexity"].min() > 0
 
 
+@pytest.mark.slow
 def test_train_does_not_trace_again_for_new_numbers_and_tasks():
     """Learning rate, kappa, key, starting point, and one more task within the padding (5 to 8)."""
     train(make_prior(), make_objective(5), NO_DECAY, 120, key=KEY)

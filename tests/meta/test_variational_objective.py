@@ -122,6 +122,7 @@ def relative_error(expected, found):
     return np.linalg.norm(found - expected) / np.linalg.norm(expected)
 
 
+@pytest.mark.slow
 def test_variational_objective_without_variance_and_score_noise_it_is_the_map_objective(
     data, prior
 ):

@@ -53,7 +53,15 @@ def tasks() -> mp.Tasks:
     return hill_tasks()
 
 
-@pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
+# The objectives of the others compile for several seconds each.
+QUICK = (FPacohMap, FixedGP)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [pytest.param(m, marks=[pytest.mark.slow] * (type(m) not in QUICK)) for m in METHODS],
+    ids=lambda m: type(m).__name__,
+)
 def test_a_method_with_a_base_kernel_is_trained_saved_and_loaded(method, tasks, tmp_path):
     prior = mp.learn(tasks, method=method, seed=0)
     loaded = mp.load(prior.save(tmp_path / "prior"), space=prior.space)
@@ -99,6 +107,7 @@ def test_base_kernel_unit_squared_exponential_is_the_default_kernel(method, task
     np.testing.assert_allclose(first, second, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_base_kernel_configurations_with_different_switches_are_trained_at_once(tasks):
     methods = [FPacohMap(num_steps=5, offset=on, kernel=KERNEL) for on in (True, False)]
     together = meta_train_many(methods, tasks, keys=jr.split(jr.key(0), 2))

@@ -180,6 +180,7 @@ def test_guarded_settled_leaves_out_what_is_not_used():
     assert isinstance(both, TrustedSurrogate) and both.given_trust == 0.4
 
 
+@pytest.mark.slow
 def test_guarded_posterior_in_between_is_their_mixture():
     run, posterior = at_trust(0.4)
     x, y = jnp.array([0.2, 0.9]), jnp.asarray(45.0)

@@ -51,7 +51,14 @@ METHODS = [
 ]
 BLOCKS = [(1, 2), (2, 3), (5, 2), (3, 0)]
 
-each_method = pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
+# The objectives of the others compile for several seconds each.
+QUICK = (FPacohMap, LearnedGP)
+
+each_method = pytest.mark.parametrize(
+    "method",
+    [pytest.param(m, marks=[pytest.mark.slow] * (type(m) not in QUICK)) for m in METHODS],
+    ids=lambda m: type(m).__name__,
+)
 
 
 def make_tasks() -> Tasks:

@@ -54,6 +54,7 @@ def in_user_units(surrogate):
     return lengthscales, variance, float(process.noise_variance) * scale
 
 
+@pytest.mark.slow
 def test_learned_gp_hyper_parameters_of_a_known_process_are_recovered(learned):
     lengthscales, variance, noise_variance = in_user_units(learned)
     np.testing.assert_allclose(lengthscales, LENGTHSCALES, rtol=TOLERANCE)

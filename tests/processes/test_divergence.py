@@ -126,6 +126,7 @@ def cosines(gradient, q, estimator, seeds=3) -> list[float]:
     return result
 
 
+@pytest.mark.slow
 # Of Gaussian processes the moments are all there is to learn, so these say that moments are used
 # well and that noise is not taken for more; what is not Gaussian is tested further down.
 @pytest.mark.parametrize("name", OWN)

@@ -193,6 +193,7 @@ def test_target_of_uses_the_best_description_of_each_process(process, kind, scor
         assert isinstance(target.score, score)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "target", [smooth_process(mean=0.0), SampledProcess(random_sinusoids().draw)]
 )

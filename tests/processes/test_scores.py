@@ -82,6 +82,7 @@ def test_score_estimators_find_the_score_of_a_correlated_gaussian(name):
     assert many < 0.5 * few
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_score_estimators_find_the_score_of_a_mixture(name):
     few, many = (relative_error(ESTIMATORS[name], Bimodal(1), num) for num in (60, 800))

@@ -154,6 +154,7 @@ def line_prior():
     return mp.learn(tasks, method=mp.methods.FixedGP())
 
 
+@pytest.mark.slow
 def test_report_is_the_same_for_the_same_prior(line_prior, tmp_path):
     prior = replace(line_prior, findings=findings_for(make_runs(LINE, 3, 6)))
     paths = [write_report(prior, tmp_path / f"{i}.html") for i in range(2)]

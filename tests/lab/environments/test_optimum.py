@@ -44,6 +44,7 @@ def test_find_optima_finds_published_optima():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 def test_find_optima_leaves_no_point_above(family):
     tasks = family.sample_tasks(10, key=jr.key(11))
@@ -74,6 +75,7 @@ def test_find_optima_is_stationary_or_against_a_wall(family):
     assert np.abs(np.where(outward, 0, gradient)).max() < 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 def test_find_optima_agrees_with_differential_evolution(family):
     tasks = family.sample_tasks(2, key=jr.key(13))
@@ -131,6 +133,7 @@ def test_find_optima_on_walls_and_in_corners(d):
     assert np.any((found.x == 0) | (found.x == 1))
 
 
+@pytest.mark.slow
 def test_find_optima_is_deterministic():
     family = Camelback()
     tasks = family.sample_tasks(5, key=jr.key(4))

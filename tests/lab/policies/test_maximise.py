@@ -36,6 +36,7 @@ def found_and_grid_best(d, run, grid, key):
     return score(maximise(score, space, candidates, search)), jnp.max(jax.vmap(score)(grid))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d, per_axis", [(1, 40_000), (2, 200)])
 def test_reaches_the_best_of_a_dense_grid(d, per_axis):
     grid = unit_grid(per_axis, d)
@@ -72,6 +73,7 @@ def best_of_enumeration(weights, points):
     return jnp.max(jax.vmap(lambda u: interacting(u, weights))(points))
 
 
+@pytest.mark.slow
 def test_mixed_space_against_enumeration():
     """All 18 combinations of integer and category, each with a grid of the two reals."""
     reals = unit_grid(41, 2)

@@ -25,6 +25,7 @@ RUN = run_of(np.array([[0.1], [0.4], [0.9]]), np.array([0.0, 1.0, -1.0]))
 GRID = jnp.linspace(0.0, 1.0, 20_001)[:, None]
 
 
+@pytest.mark.slow
 def test_surrogate_policy_maximises_its_acquisition_and_its_mean():
     @jax.jit
     def both(run, key):
@@ -38,6 +39,7 @@ def test_surrogate_policy_maximises_its_acquisition_and_its_mean():
     assert abs(query[0] - predicted[0]) > 0.01  # or the two could be mixed up
 
 
+@pytest.mark.slow
 def test_suggesting_and_predicting_at_once_changes_neither():
     @jax.jit
     def apart(run, keys):

@@ -247,6 +247,7 @@ def test_engine_refuses_a_bad_specification_before_anything_runs(tmp_path, notes
     assert executions(notes) == []
 
 
+@pytest.mark.slow
 def test_engine_processes_have_one_thread_survive_a_crash_and_end_with_it(tmp_path, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
@@ -369,6 +370,7 @@ def when_a_job_hangs(note, act):
     thread.join()
 
 
+@pytest.mark.slow
 def test_engine_survives_a_dask_cluster_that_loses_a_worker(tmp_path, notes, undisturbed):
     jobs = [*study(8, hold=(3,)), Job(f"{HERE}:refuse", {"seed": 99})]
     with cluster(tmp_path, 2) as dask:

@@ -43,6 +43,7 @@ def test_race_regret_never_grows_and_never_passes_the_optimum(raced):
     assert (regret[:, -1] < regret[:, 0]).any()
 
 
+@pytest.mark.slow
 def test_collect_histories_depends_on_the_key_alone():
     tasks = collect_histories(FAMILY, 3, 4, key=jr.key(0))
     assert tasks.num_tasks == 3 and tasks.lengths.tolist() == [4, 4, 4]
@@ -56,6 +57,7 @@ def test_collect_histories_depends_on_the_key_alone():
     assert all(len(np.unique(x.round(6))) == 4 for x in tasks.x[:, :4, 0])
 
 
+@pytest.mark.slow
 def test_predict_uniform_given_more_points_is_better():
     surrogate = FixedGP(lengthscale=0.5).from_scratch(1)
     found = predict_uniform(surrogate, TASKS, (0, 2, 16), 20, key=jr.key(0))
@@ -122,6 +124,7 @@ def test_collect_histories_of_a_table_are_rows_of_its_training_datasets():
         np.testing.assert_array_equal(history.y[i, :4], task.values[nearest])
 
 
+@pytest.mark.slow
 def test_predict_uniform_on_a_table_is_of_values_in_it():
     surrogate = FixedGP(noise_variance=0.25).blank_surrogate(4)
     found = predict_uniform(surrogate, LOOKED_UP, (0, 4), 50, key=jr.key(0))

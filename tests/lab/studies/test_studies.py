@@ -128,6 +128,7 @@ def test_offline_regret_has_a_row_for_each_seed_task_and_step(offline):
     assert (offline["FixedGP"]["inference_regret"] >= -1e-9).all()
 
 
+@pytest.mark.slow
 def test_offline_run_is_the_run_of_its_surrogate(offline):
     """One seed and task, by the loop itself with a surrogate trained alone."""
     keys = keys_of(1)
