@@ -81,7 +81,8 @@ class Prior:
         tasks.
         """
         self.features.code(features)  # raises for what the prior does not know
-        return replace(self, task=dict(features))
+        known = {name: value for name, value in features.items() if value is not None}
+        return self if known == self.task else replace(self, task=known)
 
     def condition(
         self, points: Points, values: Iterable[Any], *, features: Features | None = None

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Bool, Float
 
-from metaprior.data import Tasks, TaskFeatures
+from metaprior.data import TaskFeatures, Tasks
 from metaprior.findings import (
     Chosen,
     Example,

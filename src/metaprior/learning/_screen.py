@@ -1,14 +1,16 @@
 r"""Which features of tasks have to do with the past runs at all: a permutation test for each.
 
-With few tasks a network finds a pattern in any feature. So a feature may take part in the race only
-if the past functions depend on it. Each run is described by the posterior mean of a Gaussian
-process at common points, split into its level and its shape (what is left, scaled to length 1). With
-$G$ one row per task, centred over the tasks, and $Q$ an orthonormal basis of the feature's codes
-and their squares, the test statistic is
+With few tasks a network finds a pattern in any feature. So a feature takes part in the race only if
+the past functions depend on it. Each run is described by the posterior mean of a Gaussian process
+at common points, split into its level, as a rank, and its shape: what is left, scaled to length 1.
+With $G$ one row per task, centred over the tasks, and $Q$ an orthonormal basis of the feature's
+codes and their squares, the test statistic is
 
 $$ R^2 = \|Q^\top G\|^2 / \|G\|^2, $$
 
-compared with that of tasks whose features have been permuted.
+compared with that of tasks that have been permuted. A feature stays if one of the two tests, of
+level and of shape, has a p-value of at most 0.05: of a feature that means nothing, one in ten
+stays.
 """
 
 import numpy as np
@@ -82,9 +84,7 @@ def _descriptions(
 
 
 def _codes(feature: Feature, tasks: Tasks) -> Float[np.ndarray, "n c"]:
-    return np.stack(
-        [feature.code(values.get(feature.name), "") for values in tasks.feature_values]
-    )
+    return np.stack([feature.code(values.get(feature.name), "") for values in tasks.feature_values])
 
 
 def _basis(codes: Float[np.ndarray, "n c"]) -> Float[np.ndarray, "n k"]:

@@ -164,9 +164,7 @@ class _Past(NamedTuple):
     seed: int
 
 
-def _past(
-    tasks: Tasks, folds: list[Fold], order: Int[np.ndarray, " n"], seed: int
-) -> _Past:
+def _past(tasks: Tasks, folds: list[Fold], order: Int[np.ndarray, " n"], seed: int) -> _Past:
     return _Past(tasks, folds, exam_of(tasks, folds), order, seed)
 
 

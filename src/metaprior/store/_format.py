@@ -88,9 +88,7 @@ def load(folder: str | Path, *, space: Space | None = None) -> Prior:
     history = {name: tensors.pop(f"history/{name}", np.zeros(0)) for name in history_names}
     num_columns = saved_space.num_columns + features.num_columns
     contents = _contents(folder, settings, tensors, num_columns)
-    return Prior(
-        saved_space, direction, contents, history, trained_on, findings, features, bounds
-    )
+    return Prior(saved_space, direction, contents, history, trained_on, findings, features, bounds)
 
 
 def _contents(
