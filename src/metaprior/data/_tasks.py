@@ -3,13 +3,12 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from metaprior.data._features import (
-    Features,
     FeatureValue,
     TaskFeatures,
     checked_tasks,
@@ -18,6 +17,9 @@ from metaprior.data._features import (
 from metaprior.data._points import Complaint, complaint, finite_numbers
 from metaprior.data._space import Space
 from metaprior.words import shortened
+
+# What a value is never below and never above.
+Bounds: TypeAlias = tuple[float | int, float | int]
 
 _SIGNS = {"maximize": 1.0, "minimize": -1.0}
 
@@ -77,8 +79,8 @@ class Tasks:
         *,
         space: Space,
         direction: str = "maximize",
-        features: Iterable[Features | None] | None = None,
-        value_bounds: tuple[float, float] | None = None,
+        features: Iterable[Any] | None = None,
+        value_bounds: Bounds | None = None,
     ) -> "Tasks":
         """Tasks from past runs, each a pair `(points, values)` in the user's units.
 

@@ -12,7 +12,7 @@ from metaprior.adapters._host import StudyUse as StudyUse
 from metaprior.adapters.optuna._parameters import completed_points, given_space, shared_space
 from metaprior.adapters.optuna._storage import called, reading
 from metaprior.adapters.optuna._trials import StudyTrials, read_trials
-from metaprior.data import Space, Tasks, checked_features, direction_sign
+from metaprior.data import Bounds, Space, Tasks, checked_features, direction_sign
 from metaprior.words import listed
 
 # Studies whose names begin so are bookkeeping of metaprior in the storage, and never history.
@@ -45,7 +45,7 @@ def load_tasks(
     space: Space | None = None,
     direction: str | None = None,
     features: Iterable[str] = (),
-    value_bounds: tuple[float, float] | None = None,
+    value_bounds: Bounds | None = None,
 ) -> Tasks:
     """The past studies of an Optuna storage as tasks; the arguments are those of `read_history`."""
     return read_history(
@@ -67,7 +67,7 @@ def read_history(
     space: Space | None = None,
     direction: str | None = None,
     features: Iterable[str] = (),
-    value_bounds: tuple[float, float] | None = None,
+    value_bounds: Bounds | None = None,
 ) -> History:
     """The past studies of an Optuna storage as tasks, and what was used, skipped and decided.
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from metaprior.data import Points, Space, Tasks, direction_sign
+from metaprior.data import Bounds, Points, Space, Tasks, direction_sign
 from metaprior.data.csv._cells import (
     TextRun,
     column_of,
@@ -59,7 +59,7 @@ def read_runs(
     direction: str = "maximize",
     ignore: Collection[str] = (),
     features: Collection[str] = (),
-    value_bounds: tuple[float, float] | None = None,
+    value_bounds: Bounds | None = None,
 ) -> RunsRead:
     """Past runs from CSV files.
 

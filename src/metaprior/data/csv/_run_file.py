@@ -127,26 +127,22 @@ class RunFile:
     def about(self, features: Mapping[str, FeatureValue | None]) -> "RunFile":
         """The run as one of a task of which `features` are known.
 
-        A file without points gets a column for each; of another one they must be what it says.
+        A new file gets a column for each; another one must have the columns, and say the same.
         """
-        if not self.rows:
-            columns = [name for name in features if name not in self.header]
-            begun = {**self.features, **features}
-            if not self.data.strip():
-                return replace(self, header=[*self.header, *columns], features=begun)
+        columns = [name for name in features if name not in self.header]
+        if columns and self.data.strip():
+            raise ValueError(
+                f"{self.path} has begun without the feature {columns[0]!r}; add a column called "
+                f"{columns[0]!r} to it, with {features[columns[0]]!r} in every row."
+            )
         for name, value in features.items():
-            said = self.features.get(name)
-            if name not in self.header:
+            if self.features.get(name) not in (None, value):
                 raise ValueError(
-                    f"{self.path} has begun without the feature {name!r}; add a column called "
-                    f"{name!r} to it, with {value!r} in every row."
+                    f"{self.path} says that the feature {name!r} is {self.features[name]!r}, and "
+                    f"--feature that it is {value!r}; leave --feature out, or repair the file."
                 )
-            if said != value:
-                raise ValueError(
-                    f"{self.path} says that the feature {name!r} is {said!r}, and --feature that "
-                    f"it is {value!r}; leave --feature out, or repair the file."
-                )
-        return self
+        known = {**self.features, **features}
+        return replace(self, header=[*self.header, *columns], features=known)
 
     def fill(self, row: int, value: float | None) -> "RunFile":
         """Write `value` into the row, or that it failed; the file as it is then."""
