@@ -161,10 +161,16 @@ def _past_tasks(
 def _examples(tasks: Tasks, selection: Selection) -> tuple[Example, ...]:
     """Two of the examined runs, in the user's units."""
     chosen = np.sort(selection.order[selection.exam.rows[selection.exam.is_real]])[:NUM_EXAMPLES]
-    runs = (tasks.run(int(index)) for index in chosen)
-    return tuple(
-        Example(tuple(points[:EXAMPLE_POINTS]), tuple(values[:EXAMPLE_POINTS].tolist()))
-        for points, values in runs
+    runs = (tasks.subset([index]) for index in chosen)
+    return tuple(_example(run) for run in runs)
+
+
+def _example(run: Tasks) -> Example:
+    """The first points of the only run."""
+    points, values = run.run(0)
+    features = dict(run.feature_values[0]) if run.feature_values else {}
+    return Example(
+        tuple(points[:EXAMPLE_POINTS]), tuple(values[:EXAMPLE_POINTS].tolist()), features
     )
 
 
