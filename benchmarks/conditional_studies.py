@@ -97,8 +97,10 @@ def make(arguments: argparse.Namespace) -> None:
         )
         for i in range(arguments.priors)
     ]
-    for plan in plans:
-        draw(plan)  # complains before anything is started
+    try:
+        draw(plans[0])
+    except ValueError as error:
+        raise SystemExit(str(error)) from None
     spawn = multiprocessing.get_context("spawn")
     start = time.perf_counter()
     with ProcessPoolExecutor(min(arguments.processes, len(plans)), spawn) as pool:
@@ -135,6 +137,8 @@ def read(folder: Path) -> dict[str, Studies]:
 def by_prior(studies: dict[str, Studies]) -> Regret:
     """Means over the tasks of a prior, of those studies that every arm has finished."""
     common = set.intersection(*(set(each.regret) for each in studies.values()))
+    if not common:
+        raise SystemExit(f"There is no task that all of {', '.join(studies)} have finished.")
     priors = sorted({prior for prior, _ in common})
     return {
         name: np.array(

@@ -77,10 +77,9 @@ class Question(NamedTuple):
 
 def subjects() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     """Name, features and answers of each question, before anything is done to it."""
-    digits, cancer, diabetes, wine, iris = (
-        load(return_X_y=True)
-        for load in (load_digits, load_breast_cancer, load_diabetes, load_wine, load_iris)
-    )
+    loaders = (load_digits, load_breast_cancer, load_diabetes, load_wine, load_iris)
+    loaded: list[Any] = [load(return_X_y=True) for load in loaders]
+    digits, cancer, diabetes, wine, iris = loaded
     pixels, digit = digits
     for each in range(10):
         yield f"digits: {each}", pixels, digit == each

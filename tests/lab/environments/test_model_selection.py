@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 from sklearn.metrics import roc_auc_score
 
 from metaprior.lab.environments import (
@@ -71,7 +71,7 @@ def test_model_selection_lookup_agrees_with_a_tree_of_hand_scaled_points():
 
     task = model_selection_tasks()[3]
     known = [(scaled(point), value) for point, value in task.rows() if branch(point) == "rbf"]
-    tree = cKDTree([position for position, _ in known])
+    tree = KDTree([position for position, _ in known])
     rng = np.random.default_rng(0)
     for _ in range(50):
         point = {
