@@ -105,6 +105,10 @@ class Guarded(AbstractMethod):
         units = fit_standardiser(tasks.x, tasks.y, tasks.mask)
         return GuardedSurrogate(learned, units.y_mean, units.y_std, self._caution())
 
+    @property
+    def sees_features(self) -> bool:
+        return self.base.sees_features
+
     @float64
     def blank_surrogate(self, num_columns: int) -> "GuardedSurrogate":
         units = blank_standardiser(num_columns)
