@@ -118,9 +118,9 @@ class Optimizer:
         self._pending = np.vstack([self._pending, self.space.encode(points)])
 
     def fork(self, *, seed: int, acquisition: AbstractAcquisition | None = None) -> "Optimizer":
-        """Another optimiser that knows the same; what it hears from now on is not known here.
+        """A copy; what either is told from now on does not reach the other.
 
-        For callers that ask often, with different queries under way each time.
+        For callers that ask often, with different pending queries each time.
 
         - `acquisition`: how much a query is worth there; by default the same as here.
         """

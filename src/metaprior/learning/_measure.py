@@ -15,9 +15,9 @@ from metaprior.findings import (
     Series,
 )
 from metaprior.gp import float64
-from metaprior.learning._baseline import fitted_gp
 from metaprior.learning._budget import Budget
 from metaprior.learning._exam import Answers, examine, spread_of
+from metaprior.learning._predict import fitted_gp
 from metaprior.learning._progress import Watch
 from metaprior.learning._replay import replay, summary
 from metaprior.learning._score import (

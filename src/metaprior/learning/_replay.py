@@ -13,9 +13,8 @@ from jaxtyping import Float, Int
 
 from metaprior.findings import Replay
 from metaprior.gp import float64
-from metaprior.learning._baseline import fitted_gp
 from metaprior.learning._exam import Exam
-from metaprior.learning._predict import predict
+from metaprior.learning._predict import fitted_gp, predict
 from metaprior.methods import AbstractSurrogate
 from metaprior.metrics import mean_and_interval
 

@@ -37,7 +37,7 @@ class UsableTrial(NamedTuple):
 class StudyTrials(NamedTuple):
     """The usable trials of a study, in order.
 
-    - `left_out`: how many others there are, by what is the matter with them.
+    - `left_out`: how many others there are, by reason.
     - `reason`: why the study as a whole cannot be used; empty if it can.
     - `attributes`: of the study, as its user set them.
     """
