@@ -8,8 +8,8 @@ import pytest
 import metaprior as mp
 from metaprior.learning import Budget, _budget
 from metaprior.learning._race import Standing
+from metaprior.learning._rounds import is_better
 from metaprior.learning._screen import p_value, screened
-from metaprior.learning._select import is_better
 
 SPACE = mp.Space(x=mp.Real(-1.0, 1.0), z=mp.Real(0.0, 10.0))
 
@@ -61,10 +61,23 @@ def test_screened_drops_nine_in_ten_features_that_mean_nothing():
     noise = np.random.default_rng(1).normal(size=(len(runs), 80))
     told = [{f"r{i}": float(value) for i, value in enumerate(row)} for row in noise]
     found = screened(mp.Tasks.from_runs(runs, space=SPACE, features=told), seed=0)
+    unrelated = [name for name, why in found.unused if "no relation" in why]
     # Two tests at 5 % keep at most a tenth: three standard errors above it.
-    assert len(found.used) / 80 < 0.1 + 3 * math.sqrt(0.1 * 0.9 / 80)
-    assert len(found.names) == 80
-    assert all("no relation" in why for _, why in found.unused)
+    assert len(unrelated) / 80 > 0.9 - 3 * math.sqrt(0.1 * 0.9 / 80)
+    # What is left may race, but no more than a few.
+    assert len(found.used) <= 5 and len(found.names) == 80
+    assert all("stronger relation" in why for name, why in found.unused if name not in unrelated)
+
+
+def test_screened_puts_the_feature_first_that_runs_depend_on_most():
+    runs, temperatures = drifting_runs(0, lengths=(8,) * 20)
+    noise = np.random.default_rng(3).normal(size=(len(runs), 60))
+    told = [
+        {**{f"r{i}": float(value) for i, value in enumerate(row)}, "t": float(t)}
+        for row, t in zip(noise, temperatures, strict=True)
+    ]
+    found = screened(mp.Tasks.from_runs(runs, space=SPACE, features=told), seed=0)
+    assert len(found.used) > 1 and found.used[0].name == "t"
 
 
 def test_screened_keeps_nothing_of_so_few_tasks_that_nothing_can_be_told():
