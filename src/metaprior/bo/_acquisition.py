@@ -15,10 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.spatial.distance import cdist
-from scipy.special import log_ndtr, ndtr
 
-from metaprior.belief import AbstractPath, AbstractSmoothFunction, ConditionedBelief
+from metaprior.belief import (
+    AbstractPath,
+    AbstractSmoothFunction,
+    ConditionedBelief,
+    squared_distances,
+)
 
 # Variances below this are rounding; the slope of their root, and a quotient by it, would be too.
 SMALLEST_VARIANCE = 1e-16
@@ -146,9 +149,9 @@ class RestlessScore(AbstractSmoothFunction):
         r"""$1 - e^{-r^2 / 2 \ell^2}$ for the distance $r$ to the nearest query, and its slope."""
         if len(self.belief.x) == 0:
             return np.ones(len(x)), np.zeros_like(x)
-        squares = cdist(x, self.belief.x, "sqeuclidean")
-        nearest = np.argmin(squares, axis=1)
-        exponent = -0.5 * squares[np.arange(len(x)), nearest] / self.reach**2
+        squares = squared_distances(self.belief.x[None], x[None])[0]
+        nearest = np.argmin(squares, axis=0)
+        exponent = -0.5 * squares[nearest, np.arange(len(x))] / self.reach**2
         slope = np.exp(exponent)[:, None] * (x - self.belief.x[nearest]) / self.reach**2
         return -np.expm1(exponent), slope
 
@@ -179,6 +182,8 @@ class ImprovementScore(AbstractSmoothFunction):
 
     def gradients(self, x):
         r"""With $u = (\mu - y^*) / \sigma$, $\partial \ln h = \Phi(u) / h(u)\, \partial u$."""
+        from scipy.special import log_ndtr  # the default never needs it; it is slow to import
+
         moments, mean_slope, variance_slope = self.belief.slopes(x)
         variance = moments.function_variance
         std = np.sqrt(np.maximum(variance, SMALLEST_VARIANCE))
@@ -242,6 +247,8 @@ def log_standard_improvement(u: Float[np.ndarray, " k"]) -> Float[np.ndarray, " 
     For $u \ll 0$ the two terms cancel; there the series
     $h(u) = \varphi(u)\, u^{-2} (1 - 3 u^{-2} + 15 u^{-4} - 105 u^{-6} + \dots)$ takes over.
     """
+    from scipy.special import ndtr
+
     far = u < FAR_BELOW
     near_u = np.where(far, -1.0, u)
     near = np.log(np.exp(-0.5 * near_u**2 - LOG_SQRT_2_PI) + near_u * ndtr(near_u))
