@@ -32,6 +32,9 @@ LOWEST_RISE = 1e-9
 # rise by less than this share of what it lacks is given up.
 SURE_AFTER = 6
 HOPE = 5.0
+# Two ascents that are this close climb the same hill.
+CLOSE = 1e-3
+LAST_STEPS = 8
 
 
 class AbstractSmoothFunction(abc.ABC):
@@ -111,42 +114,52 @@ def climb(
     """A point that is no worse for each start, in a box of its own, and one of them a maximum.
 
     A step that does not rise enough (Armijo) is tried again with less of its length. An ascent is
-    left alone once it moves by less than `SHORTEST` in every coordinate, or is expected to rise
-    by less than `LOWEST_RISE` of what the starts differ by, or so far below the highest that it
-    cannot be expected to reach it.
+    left alone once it moves by less than `SHORTEST` in every coordinate; or, unless it is the
+    highest, once it is expected to rise by less than `LOWEST_RISE` of what the starts differ by,
+    or comes close to the highest, or stays so far below it that it cannot be expected to reach it.
+    The highest goes on alone for `LAST_STEPS` more.
     """
     value, gradient = function.gradients(starts)
     rate = _rate(gradient, _widths(lower, upper), FIRST_STEP)
     guess = rate[:, None, None] * np.eye(starts.shape[1])
-    state = Climb(starts.copy(), value, gradient, guess)
-    length, active = np.ones(len(starts)), np.arange(len(starts))
-    lowest_rise = LOWEST_RISE * np.ptp(value)
-    for step in range(num_steps):
-        own = Climb(*(part[active] for part in state))
-        direction, free = _uphill(own, lower[active], upper[active])
-        rise = np.sum(free * direction, axis=1)
-        trial = np.clip(own.x + length[active, None] * direction, lower[active], upper[active])
-        goes_on = np.max(np.abs(trial - own.x), axis=1) > SHORTEST
-        if step >= SURE_AFTER:
-            goes_on &= own.value + HOPE * rise >= np.max(state.value)
-            goes_on &= rise > lowest_rise
-        if not goes_on.any():
-            break
-        active, trial = active[goes_on], trial[goes_on]
-        own = Climb(*(part[goes_on] for part in own))
-        value, gradient = function.gradients(trial)
+    ended = Climb(starts.copy(), value, gradient, guess)
+    # Those that go on, and where they belong.
+    own, rows = Climb(*(part.copy() for part in ended)), np.arange(len(starts))
+    length, lowest_rise = np.ones(len(starts)), LOWEST_RISE * np.ptp(value)
+    for step in range(num_steps + LAST_STEPS):
+        direction, free = _uphill(own, lower, upper)
+        trial = np.minimum(np.maximum(own.x + length[:, None] * direction, lower), upper)
         moved = trial - own.x
-        slope = np.sum(free[goes_on] * moved, axis=1)
+        goes_on = np.abs(moved).max(axis=1) > SHORTEST
+        if step >= SURE_AFTER:
+            highest = np.argmax(ended.value)
+            rise = np.sum(free * direction, axis=1)
+            hopeful = (own.value + HOPE * rise >= ended.value[highest]) & (rise > lowest_rise)
+            hopeful &= np.abs(own.x - ended.x[highest]).max(axis=1) > CLOSE
+            goes_on &= (rows == highest) | (hopeful & (step < num_steps))
+        if not goes_on.all():
+            if not goes_on.any():
+                break
+            own = Climb(*(part[goes_on] for part in own))
+            rows, length, lower, upper = (a[goes_on] for a in (rows, length, lower, upper))
+            free, trial, moved = free[goes_on], trial[goes_on], moved[goes_on]
+        value, gradient = function.gradients(trial)
+        slope = np.sum(free * moved, axis=1)
         rises = value > own.value + SUFFICIENT * slope
-        # The top of the parabola through both values and the first slope, in units of the step.
-        lacking = np.maximum(own.value + slope - value, SMALLEST)
-        shorter = np.clip(0.5 * slope / lacking, 0.1, 0.5)
-        length[active] = np.where(rises, 1.0, shorter * length[active])
         updated = _bfgs_update(own.inverse_hessian, moved, own.gradient - gradient)
         found = Climb(trial, value, gradient, updated)
-        for old, new in zip(state, found, strict=True):
-            old[active[rises]] = new[rises]
-    return state
+        if rises.all():
+            own, length = found, np.ones(len(rows))
+        else:
+            # The top of the parabola through both values and the first slope, in units of the step.
+            lacking = np.maximum(own.value + slope - value, SMALLEST)
+            shorter = np.minimum(np.maximum(0.5 * slope / lacking, 0.1), 0.5)
+            length = np.where(rises, 1.0, shorter * length)
+            for old, new in zip(own, found, strict=True):
+                old[rises] = new[rises]
+        for all_of_them, new in zip(ended, own, strict=True):
+            all_of_them[rows] = new
+    return ended
 
 
 def _uphill(

@@ -37,7 +37,7 @@ from metaprior.belief._processes import EmbeddedPoints, GaussianProcesses, pick
 
 # So many covariances are worked on at once: what predictions need of memory is bounded, and small
 # blocks stay in the cache of the processor.
-BLOCK_SIZE = 2**15
+BLOCK_SIZE = 2**14
 
 
 @dataclass(frozen=True)

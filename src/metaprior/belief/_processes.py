@@ -61,11 +61,12 @@ class GaussianProcesses:
 
     def embed(self, x: Float[np.ndarray, "n d"]) -> EmbeddedPoints:
         """The points `x` as every process sees them."""
-        return self.embed_with_tape(x)[0]
+        z = self.warp.values(self._standardised(x))
+        return EmbeddedPoints(self.mean.values(z)[:, :, 0], self.features.values(z))
 
     def embed_with_tape(self, x: Float[np.ndarray, "n d"]) -> tuple[EmbeddedPoints, EmbeddingTape]:
-        z = (x[None] - self.x_mean[:, None, :]) / self.x_std[:, None, :]
-        z, warp_tape = self.warp.forward(z)
+        """The same, and what `pullback` needs to know of it."""
+        z, warp_tape = self.warp.forward(self._standardised(x))
         mean, mean_tape = self.mean.forward(z)
         features, features_tape = self.features.forward(z)
         embedded = EmbeddedPoints(mean[:, :, 0], features)
@@ -81,6 +82,9 @@ class GaussianProcesses:
         by_z = self.mean.pullback(tape.mean, by_mean[..., None])
         by_z = by_z + self.features.pullback(tape.features, by_features)
         return self.warp.pullback(tape.warp, by_z) / self.x_std[:, None, None, :]
+
+    def _standardised(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "g n d"]:
+        return (x[None] - self.x_mean[:, None, :]) / self.x_std[:, None, :]
 
     def between(self, a: EmbeddedPoints, b: EmbeddedPoints) -> Float[np.ndarray, "g n k"]:
         """All prior covariances of values at `a` and `b`."""

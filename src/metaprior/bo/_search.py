@@ -5,7 +5,7 @@ searched by the candidates and, like integers, by single steps to neighbouring v
 the reals following every step.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -16,8 +16,6 @@ from metaprior.bo._moves import Moves
 
 # Starts of the search are so far apart from each other, in units of sqrt(d).
 APART = 0.2
-# The last steps of the highest ascent, by itself.
-POLISHING_STEPS = 8
 
 
 @dataclass(frozen=True)
@@ -77,10 +75,8 @@ def maximum(
             if np.array_equal(moved, tops):
                 break
             tops = moved
-    # The ascents were compared while they rose, and some were given up; the highest goes on alone.
     highest = np.argmax(values)
-    polish = replace(search, num_steps=min(search.num_steps, POLISHING_STEPS))
-    (top,), (value,) = _climbed(score, tops[[highest]], moves.is_real, polish)
+    top, value = tops[highest], values[highest]
     # Snapping may lose what the ascent had won: the best candidate stays in the race.
     best = np.argmax(scored.values)
     return top if value >= scored.values[best] else candidates[best]
