@@ -8,7 +8,6 @@ from metaprior.belief._belief import ConditionedBelief as ConditionedBelief
 from metaprior.belief._contents import AbstractContents as AbstractContents
 from metaprior.belief._contents import SavedContents as SavedContents
 from metaprior.belief._fitted import FittedBelief as FittedBelief
-from metaprior.belief._kernels import squared_distances as squared_distances
 from metaprior.belief._members import AbstractMembers as AbstractMembers
 from metaprior.belief._members import AbstractPath as AbstractPath
 from metaprior.belief._members import Joint as Joint

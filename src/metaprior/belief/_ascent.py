@@ -27,7 +27,8 @@ FIRST_STEP = 0.1
 # Of `climb`: the share of the expected rise that a step must have, and a step not worth making.
 SUFFICIENT = 1e-4
 SHORTEST = 1e-7
-LOWEST_RISE = 1e-9
+LOWEST_RISE = 1e-12
+LOWEST_RISE_BELOW = 1e-9
 # After so many steps the estimate of the Hessian is worth something: an ascent that is expected to
 # rise by less than this share of what it lacks is given up.
 SURE_AFTER = 6
@@ -35,6 +36,7 @@ HOPE = 5.0
 # Two ascents that are this close climb the same hill.
 CLOSE = 1e-3
 LAST_STEPS = 8
+PATIENCE, STALLED = 8, 1e-8
 
 
 class AbstractSmoothFunction(abc.ABC):
@@ -58,6 +60,13 @@ class Climb(NamedTuple):
     value: Float[np.ndarray, " r"]
     gradient: Float[np.ndarray, "r p"]
     inverse_hessian: Float[np.ndarray, "r p p"]
+
+
+class Tops(NamedTuple):
+    """Points reached, and the function there."""
+
+    x: Float[np.ndarray, "r p"]
+    value: Float[np.ndarray, " r"]
 
 
 def ascend(
@@ -110,33 +119,36 @@ def climb(
     upper: Float[np.ndarray, "r p"],
     *,
     num_steps: int,
-) -> Climb:
+) -> Tops:
     """A point that is no worse for each start, in a box of its own, and one of them a maximum.
 
     A step that does not rise enough (Armijo) is tried again with less of its length. An ascent is
-    left alone once it moves by less than `SHORTEST` in every coordinate; or, unless it is the
-    highest, once it is expected to rise by less than `LOWEST_RISE` of what the starts differ by,
-    or comes close to the highest, or stays so far below it that it cannot be expected to reach it.
-    The highest goes on alone for `LAST_STEPS` more.
+    left alone once it moves by less than `SHORTEST` in every coordinate or is expected to rise by
+    less than `LOWEST_RISE` of what the starts differ by. One that is not the highest is left alone
+    much earlier: by the rise `LOWEST_RISE_BELOW`, or close to the highest, or so far below that it
+    cannot be expected to reach it. The highest goes on alone for `LAST_STEPS` more.
     """
     value, gradient = function.gradients(starts)
     rate = _rate(gradient, _widths(lower, upper), FIRST_STEP)
-    guess = rate[:, None, None] * np.eye(starts.shape[1])
-    ended = Climb(starts.copy(), value, gradient, guess)
-    # Those that go on, and where they belong.
-    own, rows = Climb(*(part.copy() for part in ended)), np.arange(len(starts))
-    length, lowest_rise = np.ones(len(starts)), LOWEST_RISE * np.ptp(value)
+    own = Climb(starts, value, gradient, rate[:, None, None] * np.eye(starts.shape[1]))
+    tops, spread = Tops(starts.copy(), value.copy()), np.ptp(value)
+    # Of those that go on: where they belong, and the share of the next step that they try.
+    rows, length = np.arange(len(starts)), np.ones(len(starts))
+    earlier = [np.max(value)]
     for step in range(num_steps + LAST_STEPS):
         direction, free = _uphill(own, lower, upper)
         trial = np.minimum(np.maximum(own.x + length[:, None] * direction, lower), upper)
         moved = trial - own.x
         goes_on = np.abs(moved).max(axis=1) > SHORTEST
         if step >= SURE_AFTER:
-            highest = np.argmax(ended.value)
-            rise = np.sum(free * direction, axis=1)
-            hopeful = (own.value + HOPE * rise >= ended.value[highest]) & (rise > lowest_rise)
-            hopeful &= np.abs(own.x - ended.x[highest]).max(axis=1) > CLOSE
-            goes_on &= (rows == highest) | (hopeful & (step < num_steps))
+            highest = int(np.argmax(tops.value))
+            rise = (free * direction).sum(axis=1)
+            hopeful = own.value + HOPE * rise >= tops.value[highest]
+            hopeful &= np.abs(own.x - tops.x[highest]).max(axis=1) > CLOSE
+            hopeful &= (rise > LOWEST_RISE_BELOW * spread) & (step < num_steps)
+            risen = tops.value[highest] - earlier[max(step - PATIENCE, 0)]
+            useful = (rise > LOWEST_RISE * spread) & (risen > STALLED * spread)
+            goes_on &= np.where(rows == highest, useful, hopeful)
         if not goes_on.all():
             if not goes_on.any():
                 break
@@ -144,7 +156,7 @@ def climb(
             rows, length, lower, upper = (a[goes_on] for a in (rows, length, lower, upper))
             free, trial, moved = free[goes_on], trial[goes_on], moved[goes_on]
         value, gradient = function.gradients(trial)
-        slope = np.sum(free * moved, axis=1)
+        slope = (free * moved).sum(axis=1)
         rises = value > own.value + SUFFICIENT * slope
         updated = _bfgs_update(own.inverse_hessian, moved, own.gradient - gradient)
         found = Climb(trial, value, gradient, updated)
@@ -155,11 +167,17 @@ def climb(
             lacking = np.maximum(own.value + slope - value, SMALLEST)
             shorter = np.minimum(np.maximum(0.5 * slope / lacking, 0.1), 0.5)
             length = np.where(rises, 1.0, shorter * length)
-            for old, new in zip(own, found, strict=True):
-                old[rises] = new[rises]
-        for all_of_them, new in zip(ended, own, strict=True):
-            all_of_them[rows] = new
-    return ended
+            own = Climb(*(_chosen(rises, new, old) for new, old in zip(found, own, strict=True)))
+        tops.x[rows], tops.value[rows] = own.x, own.value
+        earlier.append(np.max(tops.value))
+    return tops
+
+
+def _chosen(
+    which: Bool[np.ndarray, " r"], new: Float[np.ndarray, "r ..."], old: Float[np.ndarray, "r ..."]
+) -> Float[np.ndarray, "r ..."]:
+    """The rows of `new` in `which`, otherwise those of `old`."""
+    return np.where(which.reshape(-1, *(1,) * (old.ndim - 1)), new, old)
 
 
 def _uphill(
@@ -170,12 +188,18 @@ def _uphill(
     outwards = ((x <= lower) & (state.gradient < 0)) | ((x >= upper) & (state.gradient > 0))
     gradient = np.where(outwards, 0.0, state.gradient)
     direction = (state.inverse_hessian @ gradient[..., None])[..., 0]
-    direction = np.where(outwards, 0.0, direction)
+    direction[outwards] = 0.0
     # Far from the maximum the estimate may point downhill: then follow the gradient.
-    lengths = np.linalg.norm(direction, axis=1) * np.linalg.norm(gradient, axis=1)
-    is_uphill = np.sum(direction * gradient, axis=1) > 1e-10 * lengths
-    steepest = _rate(gradient, _widths(lower, upper), FIRST_STEP)[:, None] * gradient
-    return np.where(is_uphill[:, None], direction, steepest), gradient
+    is_uphill = (direction * gradient).sum(axis=1) > 1e-10 * _lengths(direction, gradient)
+    if not is_uphill.all():
+        steepest = _rate(gradient, _widths(lower, upper), FIRST_STEP)[:, None] * gradient
+        direction = np.where(is_uphill[:, None], direction, steepest)
+    return direction, gradient
+
+
+def _lengths(a: Float[np.ndarray, "r p"], b: Float[np.ndarray, "r p"]) -> Float[np.ndarray, " r"]:
+    """The products of the lengths of two sets of vectors."""
+    return np.sqrt((a * a).sum(axis=1)) * np.sqrt((b * b).sum(axis=1))
 
 
 def _widths(
@@ -189,7 +213,7 @@ def _rate(
     gradient: Float[np.ndarray, "r p"], width: Float[np.ndarray, "*r p"], fraction: float
 ) -> Float[np.ndarray, " r"]:
     """The step length along the gradient that moves at most a fraction of the box."""
-    return fraction / np.maximum(np.max(np.abs(gradient) / width, axis=1), SMALLEST)
+    return fraction / np.maximum((np.abs(gradient) / width).max(axis=1), SMALLEST)
 
 
 def _bfgs_update(
@@ -201,11 +225,11 @@ def _bfgs_update(
     $\rho = 1 / s^\top b$, where the function bends downwards along the step."""
     # A coordinate kept at its bound says nothing about the curvature along the others.
     bent = np.where(moved == 0.0, 0.0, bent)
-    curvature = np.sum(moved * bent, axis=1)
-    lengths = np.linalg.norm(moved, axis=1) * np.linalg.norm(bent, axis=1)
-    is_concave = curvature > 1e-12 * lengths
-    rho = 1.0 / np.where(is_concave, curvature, 1.0)
-    left = np.eye(moved.shape[1]) - rho[:, None, None] * moved[:, :, None] * bent[:, None, :]
-    step = rho[:, None, None] * moved[:, :, None] * moved[:, None, :]
-    updated = left @ inverse_hessian @ left.transpose(0, 2, 1) + step
-    return np.where(is_concave[:, None, None], updated, inverse_hessian)
+    curvature = (moved * bent).sum(axis=1)
+    is_concave = curvature > 1e-12 * _lengths(moved, bent)
+    rho = is_concave / np.where(is_concave, curvature, 1.0)
+    # The same as a sum of one outer product and its transpose.
+    turned = (inverse_hessian @ bent[..., None])[..., 0]
+    along = 0.5 * (1.0 + rho * (bent * turned).sum(axis=1))
+    outer = moved[:, :, None] * (rho[:, None] * (along[:, None] * moved - turned))[:, None, :]
+    return inverse_hessian + (outer + outer.transpose(0, 2, 1))

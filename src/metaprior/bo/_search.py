@@ -113,13 +113,15 @@ def _starts(
     """At most `num` of the best candidates: most of them apart from each other, so that one high
     peak does not take every start, and the others the best of all."""
     close = APART**2 * candidates.shape[1]
+    squares = np.sum(candidates**2, axis=1)
     left, chosen = values.copy(), []
     for _ in range(num - num // 4):
         best = int(np.argmax(left))
         if left[best] == -np.inf:
             break
         chosen.append(best)
-        left[np.sum((candidates - candidates[best]) ** 2, axis=1) <= close] = -np.inf
+        # Squared distances less the square of the chosen point itself.
+        left[squares - 2.0 * (candidates @ candidates[best]) <= close - squares[best]] = -np.inf
     best = np.argsort(-values, kind="stable")[: num // 4]
     return candidates[np.unique([*chosen, *best])]
 
