@@ -27,16 +27,17 @@ FIRST_STEP = 0.1
 # Of `climb`: the share of the expected rise that a step must have, and a step not worth making.
 SUFFICIENT = 1e-4
 SHORTEST = 1e-7
-LOWEST_RISE = 1e-12
-LOWEST_RISE_BELOW = 1e-9
+LOWEST_RISE = 1e-9
 # After so many steps the estimate of the Hessian is worth something: an ascent that is expected to
 # rise by less than this share of what it lacks is given up.
 SURE_AFTER = 6
 HOPE = 5.0
-# Two ascents that are this close climb the same hill.
+# Two ascents that are this close in every coordinate climb the same hill.
 CLOSE = 1e-3
+# The highest goes on alone for so many steps more, unless it has stalled: it rose by less than this
+# share of what the starts differ by, in so many steps. Along a ridge it could creep on for long.
 LAST_STEPS = 8
-PATIENCE, STALLED = 8, 1e-8
+STALLED, PATIENCE = 1e-8, 8
 
 
 class AbstractSmoothFunction(abc.ABC):
@@ -123,10 +124,10 @@ def climb(
     """A point that is no worse for each start, in a box of its own, and one of them a maximum.
 
     A step that does not rise enough (Armijo) is tried again with less of its length. An ascent is
-    left alone once it moves by less than `SHORTEST` in every coordinate or is expected to rise by
-    less than `LOWEST_RISE` of what the starts differ by. One that is not the highest is left alone
-    much earlier: by the rise `LOWEST_RISE_BELOW`, or close to the highest, or so far below that it
-    cannot be expected to reach it. The highest goes on alone for `LAST_STEPS` more.
+    left alone once it moves by less than `SHORTEST` in every coordinate. The highest also stops
+    where it has stalled; the others where they are close to it, so far below that they cannot be
+    expected to reach it, or expected to rise by less than `LOWEST_RISE` of what the starts differ
+    by.
     """
     value, gradient = function.gradients(starts)
     rate = _rate(gradient, _widths(lower, upper), FIRST_STEP)
@@ -134,21 +135,21 @@ def climb(
     tops, spread = Tops(starts.copy(), value.copy()), np.ptp(value)
     # Of those that go on: where they belong, and the share of the next step that they try.
     rows, length = np.arange(len(starts)), np.ones(len(starts))
-    earlier = [np.max(value)]
-    for step in range(num_steps + LAST_STEPS):
+    heights = [np.max(value)]
+    for step in range(num_steps + min(num_steps, LAST_STEPS)):
         direction, free = _uphill(own, lower, upper)
         trial = np.minimum(np.maximum(own.x + length[:, None] * direction, lower), upper)
         moved = trial - own.x
         goes_on = np.abs(moved).max(axis=1) > SHORTEST
-        if step >= SURE_AFTER:
+        if step >= min(num_steps, SURE_AFTER):
             highest = int(np.argmax(tops.value))
             rise = (free * direction).sum(axis=1)
             hopeful = own.value + HOPE * rise >= tops.value[highest]
             hopeful &= np.abs(own.x - tops.x[highest]).max(axis=1) > CLOSE
-            hopeful &= (rise > LOWEST_RISE_BELOW * spread) & (step < num_steps)
-            risen = tops.value[highest] - earlier[max(step - PATIENCE, 0)]
-            useful = (rise > LOWEST_RISE * spread) & (risen > STALLED * spread)
-            goes_on &= np.where(rows == highest, useful, hopeful)
+            hopeful &= (rise > LOWEST_RISE * spread) & (step < num_steps)
+            risen = tops.value[highest] - heights[max(step - PATIENCE, 0)]
+            has_stalled = step >= PATIENCE and risen <= STALLED * spread
+            goes_on &= np.where(rows == highest, not has_stalled, hopeful)
         if not goes_on.all():
             if not goes_on.any():
                 break
@@ -169,7 +170,7 @@ def climb(
             length = np.where(rises, 1.0, shorter * length)
             own = Climb(*(_chosen(rises, new, old) for new, old in zip(found, own, strict=True)))
         tops.x[rows], tops.value[rows] = own.x, own.value
-        earlier.append(np.max(tops.value))
+        heights.append(np.max(tops.value))
     return tops
 
 
