@@ -123,6 +123,23 @@ def test_asking_with_the_defaults_imports_no_scipy(folder):
     assert run(loaded, folder).split() == ["False", "True"]
 
 
+def test_priors_of_format_1_are_asked_without_jax(folder):
+    old = ROOT / "tests" / "store" / "format_1"
+    found = run(
+        f"""
+        from pathlib import Path
+        import metaprior as mp
+
+        names = [path.parent.name for path in sorted(Path({str(old)!r}).glob("*/prior.json"))]
+        for name in names:
+            mp.Optimizer(mp.load(Path({str(old)!r}) / name), seed=0).ask()
+        print(*names)
+        """,
+        folder,
+    )
+    assert {"fpacoh_map", "learned", "vanilla_gp"} <= set(found.split())
+
+
 def test_sampler_with_a_prior_works_without_jax(folder):
     found = run(
         """
