@@ -1,6 +1,7 @@
 """Task features in `learn`: which of them may race, and when they are used."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -117,7 +118,8 @@ def rounds_with(monkeypatch, scores, *, interrupted_at=None):
             watch.interrupted = True
         by_run = np.array(scores[seen[-1]]) + np.array([0.1, -0.1, 0.1, -0.1])
         standing = Standing(methods[0], 20, by_run)
-        return Race([standing], 9, methods[0], None, {})
+        leader: Any = None  # nobody looks at it
+        return Race([standing], 9, methods[0], leader, {})
 
     monkeypatch.setattr(_rounds, "run_race", run_race)
     lanes = [[mp.methods.FPacohMap()] * 4]
