@@ -11,8 +11,8 @@ the prior was learned on:
 $$ z = \frac{g(A u + b) - s}{r}, \qquad g(t) = t, \ e^t \text{ or } \ln t $$
 """
 
+import abc
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -25,22 +25,22 @@ from metaprior.data import Space
 IDENTITY, EXPONENTIAL, LOGARITHM = 0, 1, 2
 
 
-class AbstractView(Protocol):
+class AbstractView(abc.ABC):
     """A map of points, and its derivative."""
 
+    @abc.abstractmethod
     def __call__(self, u: Float[np.ndarray, "k w"]) -> Float[np.ndarray, "k d"]:
         """Where the points lie in the other coordinates."""
-        ...
 
+    @abc.abstractmethod
     def pullback(
         self, u: Float[np.ndarray, "k w"], by_z: Float[np.ndarray, "*K k d"]
     ) -> Float[np.ndarray, "*K k w"]:
         """Derivatives by `u`, from those by the other coordinates."""
-        ...
 
 
 @dataclass(frozen=True)
-class UnitView:
+class UnitView(AbstractView):
     """$z(u)$, column by column; `bend` says which $g$ each column has."""
 
     matrix: Float[np.ndarray, "d w"]
@@ -83,7 +83,7 @@ class UnitView:
 
 
 @dataclass(frozen=True)
-class EmbeddingView:
+class EmbeddingView(AbstractView):
     """From the unit cube of a space with conditions to what models see: `space.embed`."""
 
     space: Space

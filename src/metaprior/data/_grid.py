@@ -3,7 +3,7 @@
 import math
 from decimal import Decimal
 from types import ModuleType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -46,6 +46,7 @@ class IntegerGrid(NamedTuple):
         return xp.clip(xp.floor((value + 0.5) * (1 + _TIE)), self.first, self.last)
 
 
+@runtime_checkable
 class Stepped(Protocol):
     """Numbers from `low` to `high`, every `step`."""
 
