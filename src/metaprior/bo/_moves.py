@@ -137,13 +137,13 @@ class Moves:
         conditions = self.space.conditions
         if conditions is None or branches is None:
             return moved[:0]
-        begun = conditions.active(moved) & ~conditions.active(point)
-        known = conditions.active(branches)
+        was_there, known = conditions.active(point), conditions.active(branches)
+        begun = conditions.active(moved) & ~was_there
         found = [moved[:0]]
-        for there, move in zip(begun, moved, strict=True):
-            if there.any():
-                having = branches[known[:, there].all(axis=1)]
-                found.append(np.where(there, having, move))
+        for begins, move in zip(begun, moved, strict=True):
+            if begins.any():
+                having = branches[known[:, begins].all(axis=1)]
+                found.append(np.where(was_there, move, having))
         return self.snap(np.concatenate(found))
 
     @cached_property

@@ -13,7 +13,7 @@ from metaprior.bo._moves import Moves, free_moves
 from metaprior.bo._propose import SAME_POINT, RunSoFar, propose, propose_among, unused
 from metaprior.bo._search import Search
 from metaprior.bo._window import Window
-from metaprior.data import Points, Space, complaint, direction_sign
+from metaprior.data import Dimension, Points, Space, complaint, direction_sign
 from metaprior.words import Summary
 from metaprior.words import value as shown
 
@@ -194,6 +194,8 @@ class Optimizer:
                 f"{list(self.space.names)}; leave it out."
             )
         named = list(zip(self.space.names, self.space.dimensions, strict=True))
+        for name in fixed:
+            _require_possible(name, name, fixed, dict(named))
         held = np.concatenate([np.full(d.num_columns, name in fixed) for name, d in named])
         # Each dimension by itself: it counts where it exists, and that may not be known yet.
         values = [
@@ -247,6 +249,21 @@ def _checked(
     if not rows:
         raise ValueError("`candidates` is empty; give at least one point, or leave it out.")
     return rows, space.encode(rows, where="candidates")
+
+
+def _require_possible(
+    name: str, ancestor: str, fixed: Point, dimensions: dict[str, Dimension]
+) -> None:
+    """Raise an error if other fixed values keep `name`, or an ancestor of it, from existing."""
+    for parent, values in dimensions[ancestor].when:
+        if parent not in fixed:
+            _require_possible(name, parent, fixed, dimensions)
+        elif fixed[parent] not in values:
+            raise ValueError(
+                f"`fixed` has {name!r}, which needs {parent!r} to be "
+                f"{' or '.join(map(repr, values))}, and fixes {parent!r} at {fixed[parent]!r}; "
+                "leave out one of the two."
+            )
 
 
 def _number(x: Point, value: Any) -> float:

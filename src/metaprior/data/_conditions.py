@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from metaprior.data._dimensions import Categorical, Dimension, Integer
 from metaprior.data._when import When
@@ -39,17 +39,17 @@ class Parent(NamedTuple):
     start: int
     stop: int
     dimension: Categorical | Integer
-    # Indices of choices, or levels of the grid of an integer.
-    allowed: Float[np.ndarray, " num_allowed"]
+    # Whether each choice is allowed, or the levels of the grid of an integer that are.
+    allowed: Bool[np.ndarray, " c"] | Int[np.ndarray, " num_allowed"]
 
     def holds(self, unit: Any, xp: ModuleType) -> Any:
         """At which of the points `unit` the parent has one of the values."""
         if isinstance(self.dimension, Categorical):
-            found = xp.argmax(unit[..., self.start : self.stop], axis=-1)
-        else:
-            position = xp.clip(unit[..., self.start], 0.0, 1.0)
-            found = self.dimension.grid.nearest_level(position, xp)
-        return xp.isin(found, self.allowed)
+            chosen = xp.argmax(unit[..., self.start : self.stop], axis=-1)
+            return xp.asarray(self.allowed)[chosen]
+        position = xp.clip(unit[..., self.start], 0.0, 1.0)
+        level = self.dimension.grid.nearest_level(position, xp)
+        return xp.any(level[..., None] == self.allowed, axis=-1)
 
 
 class Companions(NamedTuple):
@@ -72,8 +72,12 @@ class Conditions:
     def __init__(self, dimensions: tuple[Dimension, ...], parents: list[list[Parent]]):
         widths = [dimension.num_columns for dimension in dimensions]
         starts = np.cumsum([0, *widths[:-1]])
-        self._parents = parents
-        self._order = _in_order([[p.index for p in own] for own in parents])
+        # Dimensions under the same condition exist together: each condition is looked at once.
+        order = _in_order([[p.index for p in own] for own in parents])
+        whens = list(dict.fromkeys(dimensions[i].when for i in order))
+        self._set_of = np.array([whens.index(dimension.when) for dimension in dimensions])
+        first = [next(i for i in order if dimensions[i].when == when) for when in whens]
+        self._parents = [parents[i] for i in first]
         self._owner = np.repeat(np.arange(len(dimensions)), widths)
         self.canonical = np.concatenate(
             [np.full(w, 1.0 / w if w > 1 else 0.5) for w in widths]
@@ -92,12 +96,13 @@ class Conditions:
 
     def exists(self, unit: Any, xp: ModuleType = np) -> Any:
         """Which dimensions exist at each point: from (..., num_columns) to (..., dimensions)."""
-        everywhere = xp.ones(unit.shape[:-1], bool)
-        found = [everywhere for _ in self._parents]
-        for i in self._order:
-            for parent in self._parents[i]:
-                found[i] = found[i] & found[parent.index] & parent.holds(unit, xp)
-        return xp.stack(found, axis=-1)
+        found = []
+        for parents in self._parents:
+            exists = xp.ones(unit.shape[:-1], bool)
+            for parent in parents:
+                exists = exists & found[self._set_of[parent.index]] & parent.holds(unit, xp)
+            found.append(exists)
+        return xp.stack(found, axis=-1)[..., self._set_of]
 
     def active(self, unit: Any, xp: ModuleType = np) -> Any:
         """The same for columns."""
@@ -162,7 +167,9 @@ def conditions_of(names: tuple[str, ...], dimensions: tuple[Dimension, ...]) -> 
         i = names.index(name)
         dimension = dimensions[i]
         assert isinstance(dimension, (Categorical, Integer))
-        allowed = np.array(_indices(dimension, values), float)
+        allowed = np.array(_indices(dimension, values))
+        if isinstance(dimension, Categorical):
+            allowed = np.isin(np.arange(dimension.num_columns), allowed)
         return Parent(i, starts[i], starts[i + 1], dimension, allowed)
 
     return Conditions(dimensions, [[parent(*pair) for pair in d.when] for d in dimensions])

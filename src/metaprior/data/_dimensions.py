@@ -110,7 +110,7 @@ class Real:
         values = np.where(position <= 0, self.low, np.where(position >= 1, self.high, values))
         return values.tolist()
 
-    def value(self, level: float) -> float:
+    def value(self, level: float | int) -> float:
         """The value at a level of the grid, with no more decimals than bounds and step have."""
         assert self.step is not None
         if level >= num_steps(self):  # without the rounding of a step such as 1/3
@@ -196,7 +196,7 @@ class Integer:
         level = self.grid.nearest_level(np.clip(unit[:, 0], 0.0, 1.0), np)
         return [self.value(k) for k in level]
 
-    def value(self, level: float) -> int:
+    def value(self, level: float | int) -> int:
         """The integer at a level of the grid."""
         return int(level) if self.log else int(level) * (self.step or 1) + self.low
 
