@@ -101,6 +101,18 @@ class Space:
         """Where which dimensions exist; `None` if all exist everywhere."""
         return conditions_of(self.names, self.dimensions)
 
+    def existing(self, point: Mapping[str, Any]) -> list[str]:
+        """The names of the dimensions that exist at a point, as far as it has their parents."""
+        whens = dict(zip(self.names, (d.when for d in self.dimensions), strict=True))
+
+        def exists(name: str) -> bool:
+            return all(
+                parent in point and point[parent] in values and exists(parent)
+                for parent, values in whens[name]
+            )
+
+        return [name for name in self.names if exists(name)]
+
     def as_dicts(self, points: Points, *, where: str = "") -> list[dict[str, Any]]:
         """The same points as a list of dicts, values untouched and not yet checked."""
         columns = self._columns(points, where)

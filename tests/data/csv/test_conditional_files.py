@@ -19,7 +19,9 @@ POINTS = [
     {"kind": "linear", "alpha": 0.25, "loops": 1, "fast": True},
     {"kind": "tree", "depth": 9, "loops": 1},
 ]
-ROWS = "kind,depth,eta,alpha,loops,fast,y\ntree,3,0.3,,2,,1\nlinear,,,0.25,1,true,2\ntree,9,,,1,,3\n"
+ROWS = (
+    "kind,depth,eta,alpha,loops,fast,y\ntree,3,0.3,,2,,1\nlinear,,,0.25,1,true,2\ntree,9,,,1,,3\n"
+)
 
 
 def test_space_file_holds_conditions_and_steps(tmp_path):
@@ -33,7 +35,7 @@ def test_space_file_holds_conditions_and_steps(tmp_path):
     ("text", "problem"),
     [
         ('[a]\nkind = "real"\nlow = 0\nhigh = 1\nwhen = { b = ["x"] }\n', "'a' depends on 'b'"),
-        ('[a]\nkind = "real"\nlow = 0\nhigh = 1\nwhen = ["x"]\n', "`when` is ['x']"),
+        ('[a]\nkind = "real"\nlow = 0\nhigh = 1\nwhen = { b = "x" }\n', "`when` has 'x' for 'b'"),
         ('[a]\nkind = "real"\nlow = 0\nhigh = 1\nstep = 0.3\n', "does not fit its bounds"),
         (
             '[a]\nkind = "real"\nlow = 0\nhigh = 1\nwhen = { c = ["z"] }\n'
@@ -64,7 +66,10 @@ def test_read_runs_takes_empty_cells_where_nothing_exists(tmp_path):
     [
         ("tree,3,,,2,,1", "b.csv, row 5, column 'eta': has no value, but it exists since 'kind'"),
         ("linear,,,,1,true,1", "b.csv, row 5, column 'alpha': has no value"),
-        ("linear,3,,0.5,1,true,1", "b.csv, row 5, column 'depth': received 3.0, but it exists only"),
+        (
+            "linear,3,,0.5,1,true,1",
+            "b.csv, row 5, column 'depth': received 3.0, but it exists only",
+        ),
         ("tree,3,,,,,1", "b.csv, row 5, column 'loops': the cell is empty"),
         ("tree,4,,,1,,1", "b.csv, row 5, column 'depth': received 4.0, which is not 1 plus"),
     ],
@@ -95,7 +100,10 @@ def test_run_file_goes_on_with_empty_cells(tmp_path):
 def test_read_runs_says_that_a_column_is_on_a_grid(tmp_path):
     rng = np.random.default_rng(0)
     for name in "ab":
-        rows = [f"{50 * k},{x:.6f},{x:.3f}" for k, x in zip(range(4, 16), rng.uniform(size=12), strict=True)]
+        rows = [
+            f"{50 * k},{x:.6f},{x:.3f}"
+            for k, x in zip(range(4, 16), rng.uniform(size=12), strict=True)
+        ]
         (tmp_path / f"{name}.csv").write_text("stir_rpm,x,y\n" + "\n".join(rows) + "\n")
     read = read_runs(tmp_path)
     assert read.space.dimensions[0] == mp.Integer(200, 750, step=50)

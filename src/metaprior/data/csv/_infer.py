@@ -133,7 +133,11 @@ def _grid_of(cells: list[str]) -> Decimal | None:
         return None
     multiple = math.gcd(*(int((number - numbers[0]) / unit) for number in numbers))
     steps = (numbers[-1] - numbers[0]) / (multiple * unit)
-    if multiple < 2 or steps > MOST_STEPS or (len(numbers) - 1) * math.log(multiple) < -math.log(CHANCE):
+    if (
+        multiple < 2
+        or steps > MOST_STEPS
+        or (len(numbers) - 1) * math.log(multiple) < -math.log(CHANCE)
+    ):
         return None
     return multiple * unit
 
