@@ -250,7 +250,7 @@ def _in_order(parents: list[list[int]], names: list[str] | None = None) -> list[
             circle = [*path[path.index(i) :], i]
             told = " -> ".join(repr(names[j] if names else j) for j in circle)
             raise ValueError(
-                f"Dimensions depend on each other in a circle: {told}; remove one of the conditions."
+                f"Dimensions depend on each other in a circle: {told}; remove one condition."
             )
         if i not in order:
             path.append(i)

@@ -39,7 +39,8 @@ class Space:
     """Named dimensions in the order given: `Space(lr=Real(1e-4, 1e-1, log=True), ...)`.
 
     A point has a value for each dimension that exists there, and no others: `when=` of a dimension
-    says where it exists. A space is a hashable value, so that it can be a static field of what JAX compiles.
+    says where it exists. A space is a hashable value, so that it can be a static field of what JAX
+    compiles.
     """
 
     names: tuple[str, ...]

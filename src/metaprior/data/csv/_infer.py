@@ -8,9 +8,9 @@
 | whole numbers, written without a point | `Integer` from the smallest to the largest |
 | other numbers | `Real`, on both sides wider by a twentieth of their range |
 
-Numbers that are on a grid get its step (see `_grid_of`). Numbers are taken on a log scale if they are positive, span two decades or more, and are spread more
+Numbers are taken on a log scale if they are positive, span two decades or more, and are spread more
 evenly there. A bound is not moved past 0, nor past 1 if all numbers lie between 0 and 1: learning
-rates and fractions stay what they are.
+rates and fractions stay what they are. Numbers on a grid get its step (see `_grid_of`).
 """
 
 import math
