@@ -327,7 +327,7 @@ class TestTrialsUnderWay:
         assert len({tuple(p.values()) for p in points(study)}) == 6
         assert study.best_value > 1.95
 
-    def test_sampler_avoids_failed_trials_and_ignores_pruned_ones(self, hill_prior):
+    def test_sampler_avoids_failed_and_pruned_trials(self, hill_prior):
         study = new_study(MetaPriorSampler(hill_prior, seed=0))
         first = study.ask({"x": X, "z": Z})
         study.tell(first, state=TrialState.FAIL)
@@ -354,7 +354,7 @@ class TestTrialsUnderWay:
         failed = []
         for study.sampler in samplers:
             study.ask({"x": X, "z": Z})
-            failed.append(study.sampler._proposer(study)._optimizer._failed)
+            failed.append(study.sampler._proposer(study)._optimizer._lost)
         assert [len(each) for each in failed] == [1, 0]
         assert failed[0][0, 0] == pytest.approx((x + 1.0) / 2.0)
 
@@ -373,6 +373,57 @@ class TestTrialsUnderWay:
         study = new_study(sampler, pruner=pruner)
         study.optimize(climb, n_trials=6)
         assert study.best_value > 1.9
+
+
+class TestPruning:
+    @pytest.mark.parametrize("noise", [0.0, 0.1])
+    @pytest.mark.parametrize(
+        "pruner", [optuna.pruners.MedianPruner(), optuna.pruners.SuccessiveHalvingPruner()]
+    )
+    def test_sampler_never_tries_a_pruned_point_again(self, untrained_prior, pruner, noise):
+        """The prior has learned nothing, so that it returns to the best few points."""
+        study = new_study(MetaPriorSampler(untrained_prior, seed=0), pruner=pruner)
+
+        def objective(trial):
+            value, rng = climb(trial), np.random.default_rng(trial.number)
+            for step in range(5):
+                trial.report(value - 0.5 ** (step - 2) + noise * rng.normal(), step)
+                if trial.should_prune():
+                    raise optuna.TrialPruned
+            return value + noise * rng.normal()
+
+        study.optimize(objective, n_trials=20)
+        pruned = [t for t in study.trials if t.state == TrialState.PRUNED]
+        assert len(pruned) >= 3
+        for one in pruned:
+            later = [t.params for t in study.trials[one.number + 1 :]]
+            assert min((apart([one.params, params]) for params in later), default=1.0) > 1e-3
+
+    def test_sampler_learns_from_pruned_trials(self, untrained_prior):
+        """All trials at large x are pruned: what the complete ones say of it is not all."""
+        chosen = []
+        for state in (TrialState.COMPLETE, TrialState.PRUNED):
+            study = new_study(MetaPriorSampler(untrained_prior, seed=0))
+            for x, z in [(-0.9, 2.0), (-0.5, 8.0), (-0.1, 5.0)]:
+                self.add(study, x, z, TrialState.COMPLETE)
+            for x, z in [(0.9, 2.0), (0.5, 8.0), (0.4, 5.0)]:
+                self.add(study, x, z, state)
+            chosen.append(study.ask({"x": X, "z": Z}).params["x"])
+        assert chosen[0] > 0.4 and chosen[1] < 0.4
+
+    @staticmethod
+    def add(study, x, z, state):
+        """A trial whose value is x, and which was behind all others if it was pruned."""
+        complete = state == TrialState.COMPLETE
+        study.add_trial(
+            optuna.create_trial(
+                params={"x": x, "z": z},
+                distributions={"x": X, "z": Z},
+                state=state,
+                value=x if complete else None,
+                intermediate_values={0: 0.0 if complete else -1.0},
+            )
+        )
 
 
 class TestConstraints:

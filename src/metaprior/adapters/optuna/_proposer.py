@@ -12,6 +12,7 @@ from optuna.distributions import BaseDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from metaprior.adapters.optuna._pruned import EarlyStops
 from metaprior.adapters.optuna._study_window import in_space, is_varied, study_window, whole_window
 from metaprior.belief import Prior
 from metaprior.bo import Optimizer, Window, constrained_improvement
@@ -101,6 +102,7 @@ class StudyProposer:
         if self._window is None:
             return {}
         branch = self._optimizer.fork(seed=self._seed_now(), acquisition=self._acquisition())
+        self._tell_pruned(study, branch)
         running = self._running(trials, trial)
         under_way = [self._under_way(other) for other in running]
         branch.expect([point for point in under_way if point is not None])
@@ -172,8 +174,25 @@ class StudyProposer:
             self._distributions.setdefault(name, {})[distribution] = None
             self._newest[name] = distribution
 
+    def _tell_pruned(self, study: Study, branch: Optimizer) -> None:
+        """Tell `branch` of the trials that were stopped early.
+
+        What they are at most follows from all complete trials, those that came after them
+        included, so it is worked out anew for every proposal.
+        """
+        stops = EarlyStops(self._read_trials.values(), study.direction)
+        for trial in stops.pruned:
+            point = self._in_window(trial.params)
+            if point is not None:
+                limit = stops.limit(trial)
+                branch.tell(point, None if limit is None else self._own(study, limit), stopped=True)
+
+    def _own(self, study: Study, value: float) -> float:
+        """A value of the study in the direction of the prior."""
+        return value if self._prior.direction == study.direction.name.lower() else -value
+
     def _tell(self, study: Study, trial: FrozenTrial) -> None:
-        # Pruned trials were stopped early: their last value is not one of the objective.
+        # What a pruned trial says depends on trials that may come after it: see `_tell_pruned`.
         if self._window is None or trial.state == TrialState.PRUNED:
             return
         if trial.state == TrialState.FAIL:
@@ -189,8 +208,7 @@ class StudyProposer:
         if not math.isfinite(value):
             self._optimizer.tell(point, None)
             return
-        own = self._prior.direction == study.direction.name.lower()
-        value = value if own else -value
+        value = self._own(study, value)
         self._optimizer.tell(point, value)
         better = direction_sign(self._prior.direction) * value
         self._observations.append(Observation(point, better, trial.constraints))
