@@ -11,20 +11,35 @@ the prior was learned on:
 $$ z = \frac{g(A u + b) - s}{r}, \qquad g(t) = t, \ e^t \text{ or } \ln t $$
 """
 
+import abc
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from metaprior.belief._belief import AbstractBelief
-from metaprior.belief._members import AbstractMembers, AbstractPath, MemberSlopes
+from metaprior.belief._members import AbstractMembers, AbstractPath, Cross, MemberSlopes
 from metaprior.belief._mixture import BeliefMoments, Group, Groups
 
 IDENTITY, EXPONENTIAL, LOGARITHM = 0, 1, 2
 
 
+class AbstractView(abc.ABC):
+    """A map of points, and its derivative."""
+
+    @abc.abstractmethod
+    def __call__(self, u: Float[np.ndarray, "k w"]) -> Float[np.ndarray, "k d"]:
+        """Where the points lie in the other coordinates."""
+
+    @abc.abstractmethod
+    def pullback(
+        self, u: Float[np.ndarray, "k w"], by_z: Float[np.ndarray, "*K k d"]
+    ) -> Float[np.ndarray, "*K k w"]:
+        """Derivatives by `u`, from those by the other coordinates."""
+
+
 @dataclass(frozen=True)
-class UnitView:
+class UnitView(AbstractView):
     """$z(u)$, column by column; `bend` says which $g$ each column has."""
 
     matrix: Float[np.ndarray, "d w"]
@@ -71,7 +86,7 @@ class SeenThrough(AbstractBelief):
     """A belief that sees the points of a window."""
 
     belief: AbstractBelief
-    view: UnitView
+    view: AbstractView
 
     def groups(self, x, y) -> Groups:
         seen = self.belief.groups(self.view(x), y)
@@ -86,7 +101,7 @@ class SeenMembers(AbstractMembers):
     """Members that see the points of a window."""
 
     members: AbstractMembers
-    view: UnitView
+    view: AbstractView
 
     @property
     def count(self):
@@ -98,6 +113,10 @@ class SeenMembers(AbstractMembers):
     def slopes(self, x):
         moments, mean, variance = self.members.slopes(self.view(x))
         return MemberSlopes(moments, self.view.pullback(x, mean), self.view.pullback(x, variance))
+
+    def cross(self, x, anchors):
+        seen = self.members.cross(self.view(x), self.view(anchors))
+        return Cross(seen.values, lambda c: self.view.pullback(x, seen.pullback(c)))
 
     def joint(self, index, x):
         return self.members.joint(index, self.view(x))
@@ -111,7 +130,7 @@ class SeenPath(AbstractPath):
     """A drawn function that sees the points of a window."""
 
     path: AbstractPath
-    view: UnitView
+    view: AbstractView
 
     def __call__(self, x):
         return self.path(self.view(x))

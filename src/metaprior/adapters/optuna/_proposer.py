@@ -13,10 +13,11 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from metaprior.adapters.optuna._pruned import EarlyStops
-from metaprior.adapters.optuna._study_window import in_space, is_varied, study_window, whole_window
+from metaprior.adapters.optuna._study_window import in_space, news, study_window, whole_window
 from metaprior.belief import Prior
 from metaprior.bo import Optimizer, Window, constrained_improvement
 from metaprior.data import direction_sign
+from metaprior.words import listed
 
 # Workers between the start of a trial and its first parameter are counted up to this number.
 MOST_STARTING = 64
@@ -44,8 +45,9 @@ class StudyProposer:
     - `seed`: workers with the same seed that see the same trials compute the same list of points,
       and each takes a different one.
 
-    The ranges that the study's trials asked for are a window on the space of the prior; a trial
-    outside of it is ignored. Until a trial is complete, the window is the whole space.
+    The ranges that the study's trials asked for are a window on the space of the prior, with what
+    the prior does not know beside it; a trial outside of it is ignored. Until a trial is complete,
+    the window is the whole space.
     """
 
     def __init__(self, prior: Prior, seed: int):
@@ -56,18 +58,22 @@ class StudyProposer:
         self._start()
 
     def asked(self, study: Study) -> dict[str, BaseDistribution]:
-        """The newest distribution of every parameter that prior and study share."""
+        """The newest distribution of every parameter that is modelled."""
         self._read(study, study.get_trials(deepcopy=False))
         if self._window is None:
             return {}
         names = [name for name, _ in self._window.ranges]
         return {name: self._newest[name] for name in names if name in self._newest}
 
+    def models(self, name: str) -> bool:
+        """Whether a proposal has a value for the parameter."""
+        return self._window is not None and name in dict(self._window.ranges)
+
     def propose(
         self, study: Study, trial: FrozenTrial, free: Collection[str] | None = None
     ) -> dict[str, Any]:
-        """The point that `trial` should try, as values of the prior's space: the same one on every
-        call; empty if the study uses nothing of the prior's space.
+        """The point that `trial` should try, in the study's units: the same one on every call;
+        empty if the study uses nothing of the prior's space.
 
         - `free`: the parameters to choose, if another sampler fixes the others.
         """
@@ -162,7 +168,7 @@ class StudyProposer:
             if window != self._window:
                 self._look_through(window)
                 new = list(finished.values())
-            self._warn_of_what_is_lost(study, window)
+            self._warn_of_what_is_new(study, window)
         for trial in new:
             self._tell(study, trial)
 
@@ -252,32 +258,26 @@ class StudyProposer:
             np.random.SeedSequence([self._seed, len(self._read_trials)]).generate_state(1)[0]
         )
 
-    def _warn_of_what_is_lost(self, study: Study, window: Window | None) -> None:
-        used = {name for name, _ in window.ranges} if window is not None else set()
-        # A parameter that the study never varies is no loss.
-        varied = {name for name, found in self._distributions.items() if is_varied(found)}
-        space = self._prior.space
-        if not used:
+    def _warn_of_what_is_new(self, study: Study, window: Window | None) -> None:
+        if window is None:
             self._warn(
-                "",
+                [""],
                 f"Nothing of the prior can be used for study {study.study_name!r}: its parameters "
-                f"are {list(self._distributions)}, those of the prior are {space}; they are "
-                "sampled independently until it gets a prior that was learned for them.",
+                f"are {list(self._distributions)}, those of the prior are {self._prior.space}; "
+                "they are sampled independently until it gets a prior that was learned for them.",
             )
             return
-        for name, dimension in zip(space.names, space.dimensions, strict=True):
-            if name in varied and name not in used:
-                self._warn(
-                    name,
-                    f"The prior cannot be used for the parameter {name!r} of study "
-                    f"{study.study_name!r}: it knows {dimension}, and the study asks for "
-                    f"{self._newest[name]}; the parameter is sampled independently.",
-                )
+        found = {name: words for name, words in news(window).items() if name not in self._warned}
+        self._warn(
+            list(found),
+            f"Study {study.study_name!r} has what its prior does not know: "
+            f"{listed(list(found.values()), 8)}; there, the trials of this study decide.",
+        )
 
-    def _warn(self, about: str, sentence: str) -> None:
+    def _warn(self, about: Collection[str], sentence: str) -> None:
         """Warn of each thing once in the life of this proposer."""
-        if about not in self._warned:
-            self._warned.add(about)
+        if not self._warned.issuperset(about):
+            self._warned.update(about)
             warnings.warn(sentence, UserWarning, stacklevel=2)
 
 
