@@ -31,5 +31,6 @@ from metaprior.belief._settings import method_name as method_name
 from metaprior.belief._window import EXPONENTIAL as EXPONENTIAL
 from metaprior.belief._window import IDENTITY as IDENTITY
 from metaprior.belief._window import LOGARITHM as LOGARITHM
+from metaprior.belief._window import EmbeddingView as EmbeddingView
 from metaprior.belief._window import SeenThrough as SeenThrough
 from metaprior.belief._window import UnitView as UnitView

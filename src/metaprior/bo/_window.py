@@ -17,7 +17,8 @@ $g$ changes the scale where the whole space has another.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ from metaprior.belief import (
     IDENTITY,
     LOGARITHM,
     AbstractBelief,
+    EmbeddingView,
     ExtendedBelief,
     NearestKnown,
     Novelty,
@@ -34,7 +36,7 @@ from metaprior.belief import (
     UnitView,
 )
 from metaprior.bo._ranges import Line, Numbers, Options, Range, line_of, new_choices, surplus
-from metaprior.data import Categorical, Dimension, Space
+from metaprior.data import Categorical, Dimension, Integer, Space
 
 
 @dataclass(frozen=True)
@@ -51,16 +53,22 @@ class Window:
     ranges: tuple[tuple[str, Range], ...]
     held: tuple[tuple[str, Any], ...] = ()
 
-    @property
+    @cached_property
     def space(self) -> Space:
-        """The window's own space, without names and units of the task."""
-        return Space(**{f"x{i}": r.dimension for i, (_, r) in enumerate(self.ranges)})
+        """The window's own space, without names and units of the task; dimensions of `whole` exist
+        in it under the same conditions, as far as the task decides them."""
+        return Space(
+            **{
+                f"x{i}": replace(r.dimension, when=self._when(name))
+                for i, (name, r) in enumerate(self.ranges)
+            }
+        )
 
     def encode(self, point: Mapping[str, Any]) -> dict[str, Any] | None:
         """A point in the task's units as one of `space`; `None` if it lies outside of the window.
 
         A dimension that the point lacks is taken in the middle of its range, or at its first
-        choice.
+        choice; what does not exist there is left out.
         """
         if any(name in point and not _same(point[name], value) for name, value in self.held):
             return None
@@ -70,11 +78,15 @@ class Window:
             if at is None:
                 return None
             encoded[f"x{i}"] = at
-        return encoded
+        return {own: encoded[own] for own in self.space.existing(encoded)}
 
     def decode(self, point: Mapping[str, Any]) -> dict[str, Any]:
         """A point of `space` in the task's units."""
-        return {name: r.value(point[f"x{i}"]) for i, (name, r) in enumerate(self.ranges)}
+        return {
+            name: r.value(point[f"x{i}"])
+            for i, (name, r) in enumerate(self.ranges)
+            if f"x{i}" in point
+        }
 
     def through(self, belief: AbstractBelief) -> AbstractBelief:
         """The belief as it looks through the window: the same over `space`."""
@@ -82,10 +94,15 @@ class Window:
         # outside of the window.
         learned, novelty = belief.unguarded, self.novelty()
         if novelty.is_nothing:
-            return belief.guarding(SeenThrough(learned, self.map()))
-        nearest = NearestKnown(self.map(), self._stopped())
-        columns = self.whole.num_columns
-        return belief.guarding(ExtendedBelief(learned, nearest, novelty, columns))
+            seen = SeenThrough(learned, self.map())
+        else:
+            nearest = NearestKnown(self.map(), self._stopped())
+            seen = ExtendedBelief(learned, nearest, novelty, self.whole.num_columns)
+        if self.space.conditions is None:
+            return belief.guarding(seen)
+        # That model sees which dimensions exist; what was learned has its own way to see it.
+        only_points = SeenThrough(seen, _first_columns(self.space))
+        return SeenThrough(belief.guarding(only_points), EmbeddingView(self.space))
 
     def known_dimension(self, name: str) -> Dimension | None:
         """The dimension of `whole` that a range of the task is about; `None` for a new one."""
@@ -94,6 +111,28 @@ class Window:
         dimension = self.whole.dimensions[self.whole.names.index(name)]
         is_category = isinstance(dict(self.ranges).get(name), Options)
         return dimension if is_category == isinstance(dimension, Categorical) else None
+
+    def _when(self, name: str) -> dict[str, list[Any]]:
+        """The condition of a dimension, in terms of the window's space; none where the task does
+        not decide, or contradicts what `whole` says."""
+        known = self.known_dimension(name)
+        own = {other: (i, r) for i, (other, r) in enumerate(self.ranges)}
+        when = {}
+        for parent, values in known.when if known is not None else ():
+            if parent not in own or self.known_dimension(parent) is None:
+                continue
+            i, r = own[parent]
+            found = [r.coordinate(value) for value in values]
+            found = [at for at in found if at is not None]
+            dimension = r.dimension
+            count = len(dimension.choices) if isinstance(dimension, Categorical) else None
+            if isinstance(dimension, Integer):
+                count = int(dimension.grid.last - dimension.grid.first) + 1
+            if count is None or not found:
+                return {}
+            if len(found) < count:
+                when[f"x{i}"] = found
+        return when
 
     def novelty(self) -> Novelty:
         """What of the task's cube `whole` does not have."""
@@ -148,6 +187,13 @@ class Window:
 
 # Fields of `UnitView` after the matrix, and of a row of it.
 _UNIT_VIEW = ("offset", "bend", "start", "width")
+
+
+def _first_columns(space: Space) -> UnitView:
+    """From what models see of points of a space back to the points."""
+    d, zeros = space.num_columns, np.zeros(space.num_columns)
+    matrix = np.eye(d, space.num_inputs)
+    return UnitView(matrix, zeros, np.full(d, IDENTITY), zeros, np.ones(d))
 
 
 class _Row(NamedTuple):

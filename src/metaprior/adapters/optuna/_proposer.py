@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from collections import Counter
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
@@ -12,6 +13,7 @@ from optuna.distributions import BaseDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from metaprior.adapters.optuna._presence import switches, with_switches
 from metaprior.adapters.optuna._pruned import EarlyStops
 from metaprior.adapters.optuna._study_window import in_space, news, study_window, whole_window
 from metaprior.belief import Prior
@@ -83,6 +85,35 @@ class StudyProposer:
             self._proposals[_name(trial)] = known
         return known
 
+    def complete(self, study: Study, trial: FrozenTrial, name: str) -> dict[str, Any]:
+        """The proposal for `trial`; one that has a value for the parameter `name`, if it can have
+        one beside the values that the trial has already.
+
+        A trial may depart from its proposal (another sampler, an enqueued value): then it may need
+        parameters that did not exist there.
+        """
+        proposal = self.propose(study, trial)
+        if name in proposal or not self.models(name):
+            return proposal
+        fixed = self._departed(trial.params, name)
+        branch = self._optimizer.fork(seed=self._seed_now(), acquisition=self._acquisition())
+        assert self._window is not None
+        self._proposals[_name(trial)] = self._window.decode(branch.ask(fixed=fixed))
+        return self._proposals[_name(trial)]
+
+    def _departed(self, params: dict[str, Any], name: str) -> dict[str, Any]:
+        """What a trial has chosen, in the window, and that the parameter `name` exists if that is
+        its own choice."""
+        assert self._window is not None
+        point = self._window.encode(self._in_space(params)) or {}
+        own, fixed = switches(self._prior.space), {}
+        for i, (other, r) in enumerate(self._window.ranges):
+            if own.get(other) == name:
+                fixed[f"x{i}"] = r.coordinate(True)
+            elif other in params and f"x{i}" in point:
+                fixed[f"x{i}"] = point[f"x{i}"]
+        return fixed
+
     def _compute(
         self, study: Study, trial: FrozenTrial, free: Collection[str] | None
     ) -> dict[str, Any]:
@@ -137,7 +168,8 @@ class StudyProposer:
         """Whether the parameters that a trial has so far are almost those of the proposal."""
         if self._window is None or self._in_window(params) is None:
             return False
-        points = [self._window.encode(in_space(p)) for p in (proposal, {**proposal, **params})]
+        both = (proposal, {**proposal, **params})
+        points = [self._window.encode(self._in_space(p)) for p in both]
         here, there = self._optimizer.space.encode([point for point in points if point])
         return bool(np.abs(here - there).max() < NEAR)
 
@@ -146,6 +178,9 @@ class StudyProposer:
         self._read_trials: dict[TrialName, FrozenTrial] = {}
         self._distributions: dict[str, dict[BaseDistribution, None]] = {}
         self._newest: dict[str, BaseDistribution] = {}
+        self._optional = set(switches(self._prior.space).values())
+        self._lacking: Counter[str] = Counter()
+        self._shown: set[str] = set()
         self._look_through(whole_window(self._prior.space))
 
     def _look_through(self, window: Window | None) -> None:
@@ -164,7 +199,9 @@ class StudyProposer:
         for trial in new:
             self._note_distributions(trial)
         if self._distributions:
-            window = study_window(self._prior.space, self._distributions)
+            window = study_window(
+                self._prior.space, self._distributions, self._shown, self._lacking
+            )
             if window != self._window:
                 self._look_through(window)
                 new = list(finished.values())
@@ -176,6 +213,10 @@ class StudyProposer:
         # A trial that failed may have asked for a part of what it would have needed.
         if trial.state == TrialState.FAIL:
             return
+        # A pruned trial may have been stopped before it asked for all.
+        if trial.state == TrialState.COMPLETE:
+            self._lacking.update(name for name in self._optional if name not in trial.params)
+            self._shown |= set(self._prior.space.existing(self._in_space(trial.params)))
         for name, distribution in trial.distributions.items():
             self._distributions.setdefault(name, {})[distribution] = None
             self._newest[name] = distribution
@@ -205,7 +246,7 @@ class StudyProposer:
             # It may have asked for some of its parameters only: the others it would have got.
             params = {**self._proposals.get(_name(trial), {}), **trial.params}
             point = self._in_window(params)
-            if point is not None and all(name in params for name, _ in self._window.ranges):
+            if point is not None and all(name in params for name in self._names(point)):
                 self._optimizer.tell(point, None)
             return
         point, value = self._in_window(trial.params), trial.value
@@ -224,7 +265,21 @@ class StudyProposer:
         assert self._window is not None
         if not any(name in params for name, _ in self._window.ranges):
             return None
-        return self._window.encode(in_space(params))
+        return self._window.encode(self._in_space(params))
+
+    def _in_space(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Parameters of a trial as the space of the prior holds them."""
+        return with_switches(in_space(params), self._prior.space)
+
+    def _names(self, point: dict[str, Any]) -> list[str]:
+        """The parameters that a point of the window stands for."""
+        assert self._window is not None
+        own = switches(self._prior.space)
+        return [
+            name
+            for i, (name, _) in enumerate(self._window.ranges)
+            if f"x{i}" in point and name not in own
+        ]
 
     def _under_way(self, other: FrozenTrial) -> dict[str, Any] | None:
         """Where a running trial is, or will be as far as this process knows."""

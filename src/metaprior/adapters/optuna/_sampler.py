@@ -128,6 +128,7 @@ class MetaPriorSampler(BaseSampler):
         return {
             name: self._value(proposal, study, trial, name, distribution)
             for name, distribution in search_space.items()
+            if name in proposal  # what does not exist there is not going to be asked for
         }
 
     def sample_independent(
@@ -144,7 +145,7 @@ class MetaPriorSampler(BaseSampler):
         with self._lock:
             proposer = self._proposer(study)
             if shared is not None or proposer.models(param_name):
-                proposal = proposer.propose(study, trial)
+                proposal = proposer.complete(study, trial, param_name)
         return self._value(proposal, study, trial, param_name, param_distribution)
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:

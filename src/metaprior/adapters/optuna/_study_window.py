@@ -11,6 +11,7 @@ from optuna.distributions import (
 )
 
 from metaprior.adapters.optuna._distributions import as_choice
+from metaprior.adapters.optuna._presence import switches
 from metaprior.bo import (
     Numbers,
     Options,
@@ -24,6 +25,10 @@ from metaprior.bo import (
 from metaprior.data import Categorical, Space
 from metaprior.words import listed
 
+# So many trials without an optional parameter show that a study never asks for it.
+PATIENCE = 3
+NOTHING: Mapping[str, int] = {}
+
 
 def whole_window(space: Space) -> Window:
     """All of the space: for a study that has not shown what it asks for."""
@@ -31,14 +36,34 @@ def whole_window(space: Space) -> Window:
     return Window(space, tuple((name, whole_range(dimension)) for name, dimension in named))
 
 
-def study_window(space: Space, asked: Mapping[str, Collection[BaseDistribution]]) -> Window | None:
+def study_window(
+    space: Space,
+    asked: Mapping[str, Collection[BaseDistribution]],
+    shown: Collection[str] = (),
+    lacking: Mapping[str, int] = NOTHING,
+) -> Window | None:
     """What a study with the distributions `asked` uses of `space`, and what it adds to it; `None`
     if it can use nothing of it.
 
     Bounds that differ from trial to trial are joined, so that no trial lies outside.
+
+    - `shown`: dimensions that existed in some trial. Others, if they are conditional, are expected
+      to be asked for where they exist.
+    - `lacking`: how many trials lack an optional parameter. Its switch is free if some have it and
+      some lack it, and until a few trials have shown that the study never asks for it.
     """
-    ranges, held = [], []
+    ranges: list[tuple[str, Range]] = []
+    held: list[tuple[str, Any]] = []
+    own_switches = switches(space)
     for name, dimension in zip(space.names, space.dimensions, strict=True):
+        if name in own_switches:
+            optional = own_switches[name]
+            is_asked, count = optional in asked, lacking.get(optional, 0)
+            if (is_asked and count == 0) or (not is_asked and count >= PATIENCE):
+                held.append((name, is_asked))
+            else:
+                ranges.append((name, whole_range(dimension)))
+            continue
         if name not in asked:
             continue
         every = _joined(asked[name])
@@ -47,10 +72,42 @@ def study_window(space: Space, asked: Mapping[str, Collection[BaseDistribution]]
             ranges.append((name, known if known is not None and covers(known, every) else every))
         elif known is not None:
             held.append((name, known.only))
+    known = {name for name, _ in [*ranges, *held]}
+    ranges += [(name, r) for name, r in _expected(space, asked, shown, known)]
+    held += _needed(space, asked, {name for name, _ in [*ranges, *held]})
     unknown = {name: _joined(found) for name, found in asked.items() if name not in space.names}
     ranges += [(name, every) for name, every in unknown.items() if every.only is None]
     window = Window(space, tuple(ranges), tuple(held))
     return window if any(window.known_dimension(name) for name, _ in ranges) else None
+
+
+def _expected(
+    space: Space, asked: Collection[str], shown: Collection[str], known: Collection[str]
+) -> list[tuple[str, Range]]:
+    """Conditional dimensions that no trial had a reason to ask for yet, with all of their values:
+    those whose parents the study decides, or expects, too."""
+    dimensions = dict(zip(space.names, space.dimensions, strict=True))
+
+    def is_expected(name: str) -> bool:
+        when = dimensions[name].when
+        is_new = bool(when) and name not in asked and name not in shown
+        return is_new and all(p in known or is_expected(p) for p, _ in when)
+
+    return [(name, whole_range(dimensions[name])) for name in space.names if is_expected(name)]
+
+
+def _needed(space: Space, asked: Collection[str], known: Collection[str]) -> list[tuple[str, Any]]:
+    """Values for what a study never asks for, so that what it asks for exists."""
+    dimensions = dict(zip(space.names, space.dimensions, strict=True))
+    found: dict[str, Any] = {}
+    for name in space.names:  # those of the last ones stay, where they contradict each other
+        stack = [name] if name in asked else []
+        while stack:
+            for parent, values in dimensions[stack.pop()].when:
+                if parent not in known:
+                    found[parent] = values[0]
+                stack.append(parent)
+    return list(found.items())
 
 
 def news(window: Window) -> dict[str, str]:
