@@ -39,7 +39,7 @@ from metaprior.data._points import (
     finite_numbers,
 )
 from metaprior.data._when import Choice as Choice
-from metaprior.data._when import When, WhenGiven, as_json, conditions_given, described
+from metaprior.data._when import When, as_json, conditions_given, described
 from metaprior.words import shortened
 
 # Relative slack at the bounds: values that were computed (10**x, low + step * i) land just outside.
@@ -58,7 +58,7 @@ class Real:
     high: float | int
     log: bool = False
     step: float | int | None = field(default=None, kw_only=True)
-    when: WhenGiven = field(default=(), kw_only=True)
+    when: Any = field(default=(), kw_only=True)  # a dict of lists becomes a tuple
 
     def __post_init__(self) -> None:
         low, high = _bounds(self)
@@ -144,7 +144,7 @@ class Integer:
     high: int
     log: bool = False
     step: int | None = field(default=None, kw_only=True)
-    when: WhenGiven = field(default=(), kw_only=True)
+    when: Any = field(default=(), kw_only=True)  # a dict of lists becomes a tuple
 
     def __post_init__(self) -> None:
         low, high = _bounds(self)
@@ -225,7 +225,7 @@ class Categorical:
     # Python holds 1, 1.0 and True for equal: without this, so would two spaces that differ in them.
     _types: tuple[type, ...] = field(init=False)
 
-    def __init__(self, choices: Iterable[Choice], *, when: WhenGiven = ()) -> None:
+    def __init__(self, choices: Iterable[Choice], *, when: Any = ()) -> None:
         if isinstance(choices, (str, bytes)) or not isinstance(choices, Iterable):
             raise TypeError(f"Categorical needs a list of choices, received {choices!r}.")
         natives = tuple(as_native(choice) for choice in choices)

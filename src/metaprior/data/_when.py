@@ -7,9 +7,8 @@ from metaprior.data._points import as_native
 from metaprior.words import shortened
 
 Choice: TypeAlias = str | int | float | bool
-# What a dimension holds; people give a dict.
+# What a dimension holds; people give a dict of lists.
 When: TypeAlias = tuple[tuple[str, tuple[Choice, ...]], ...]
-WhenGiven: TypeAlias = Mapping[str, Iterable[Choice]] | When | None
 
 
 def conditions_given(when: Any) -> When:
@@ -38,7 +37,7 @@ def conditions_given(when: Any) -> When:
     return found
 
 
-def described(when: WhenGiven) -> str:
+def described(when: Any) -> str:
     """The condition as an argument of a dimension; empty for one that always exists."""
     return f", when={as_dict(when)}" if isinstance(when, tuple) and when else ""
 
