@@ -28,8 +28,8 @@ FIRST_STEP = 0.1
 SUFFICIENT = 1e-4
 SHORTEST = 1e-7
 LOWEST_RISE = 1e-9
-# After so many steps the estimate of the Hessian is worth something: an ascent that is expected to
-# rise by less than this share of what it lacks is given up.
+# From this step on the estimate of the Hessian is reliable: an ascent stops if this multiple of its
+# expected rise does not reach the highest one.
 SURE_AFTER = 6
 HOPE = 5.0
 

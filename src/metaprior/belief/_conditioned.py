@@ -36,8 +36,8 @@ from metaprior.belief._members import (
 )
 from metaprior.belief._processes import EmbeddedPoints, GaussianProcesses, pick
 
-# So many covariances are worked on at once: what predictions need of memory is bounded, and small
-# blocks stay in the cache of the processor.
+# At most this many covariances per block: memory is bounded, and small blocks stay in the cache of
+# the processor.
 BLOCK_SIZE = 2**15
 
 

@@ -124,6 +124,22 @@ class SeenThrough(AbstractBelief):
         return self.belief.guarding(learned)
 
 
+def seen_beside(
+    belief: AbstractBelief, num_columns: int, held: Float[np.ndarray, " c"], num_after: int = 0
+) -> AbstractBelief:
+    """`belief`, which knows `num_columns` columns, after them those of `held`, and then `num_after`
+    more, over all but those of `held`: they stay at their values.
+
+    What a guard falls back to sees the other columns only.
+    """
+    is_held = np.repeat([False, True, False], [num_columns, len(held), num_after])
+    matrix = np.eye(len(is_held))[:, ~is_held]
+    offset = np.concatenate([np.zeros(num_columns), held, np.zeros(num_after)])
+    straight = np.full(len(offset), IDENTITY)
+    view = UnitView(matrix, offset, straight, np.zeros(len(offset)), np.ones(len(offset)))
+    return belief.guarding(SeenThrough(belief.unguarded, view))
+
+
 @dataclass(frozen=True)
 class SeenMembers(AbstractMembers):
     """Members that see the points of a window."""

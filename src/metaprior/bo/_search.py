@@ -81,7 +81,7 @@ def maximum(
             if np.array_equal(moved, tops):
                 break
             tops = moved
-    # The ascents were compared while they rose, and some were given up; the highest goes on alone.
+    # Ascents that could not reach the highest were stopped early; the highest is polished alone.
     highest = np.argmax(values)
     polish = replace(search, num_steps=min(search.num_steps, POLISHING_STEPS))
     (top,), (value,) = _climbed(score, tops[[highest]], moves, moves.is_real, polish)

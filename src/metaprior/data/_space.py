@@ -102,6 +102,12 @@ class Space:
         """Where which dimensions exist; `None` if all exist everywhere."""
         return conditions_of(self.names, self.dimensions)
 
+    def columns_of_points(self, width: int) -> Int[np.ndarray, " num_inputs"]:
+        """Which of `width` columns are those that models see of a point, where they see features
+        of tasks, too: these come between the columns of dimensions and the added ones."""
+        num_added = self.num_inputs - self.num_columns
+        return np.r_[0 : self.num_columns, width - num_added : width]
+
     def existing(self, point: Mapping[str, Any]) -> list[str]:
         """The names of the dimensions that exist at a point, as far as it has their parents."""
         whens = dict(zip(self.names, (d.when for d in self.dimensions), strict=True))

@@ -13,9 +13,8 @@ from jaxtyping import Float, Int
 
 from metaprior.findings import Replay
 from metaprior.gp import float64
-from metaprior.learning._baseline import fitted_gp
 from metaprior.learning._exam import Exam
-from metaprior.learning._predict import predict
+from metaprior.learning._predict import fitted_gp, predict
 from metaprior.methods import AbstractSurrogate
 from metaprior.metrics import mean_and_interval
 
@@ -37,9 +36,10 @@ class Regrets(NamedTuple):
 
 
 @float64
-def replay(judged: AbstractSurrogate, exam: Exam, num_columns: int) -> Regrets | None:
+def replay(judged: AbstractSurrogate, exam: Exam, columns: Int[np.ndarray, " d"]) -> Regrets | None:
     """Replay every examined run with the surrogates that did not see it; `None` if all are short.
 
+    - `columns`: those of points, without features of tasks.
     - `judged`: for each fold, the members that learned from the others: two leading axes.
     """
     folds, places = np.nonzero(exam.is_real)
@@ -55,9 +55,10 @@ def replay(judged: AbstractSurrogate, exam: Exam, num_columns: int) -> Regrets |
     num_folds, num_members = jax.tree.leaves(eqx.filter(judged, eqx.is_array))[0].shape[:2]
     members = np.arange(num_folds * num_members).reshape(num_folds, num_members)[folds]
     ours = query_order(_flat(judged), members, x, y, lengths, enough=best)
-    fitted = fitted_gp(num_columns, FIT_STEPS)
+    fitted = fitted_gp(len(columns), FIT_STEPS)
     alone = np.zeros((len(rows), 1), int)
-    theirs = query_order(fitted, alone, x, y, lengths, enough=best)
+    # Columns of task features tell a GP without a past nothing.
+    theirs = query_order(fitted, alone, x[:, :, columns], y, lengths, enough=best)
     recorded = np.broadcast_to(np.arange(y.shape[1]), y.shape)
     return Regrets(*(_regret(y, lengths, order) for order in (ours, theirs, recorded)))
 
