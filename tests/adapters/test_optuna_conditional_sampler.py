@@ -71,7 +71,7 @@ def test_sampler_chooses_branch_and_values_together(prior):
     study = run(prior, boosting, 8, independent_sampler=Refusing())
     assert study.best_value > 1.3
     assert study.best_params["booster"] == "dart"
-    assert max(trial.value for trial in study.trials[:3]) > 1.0
+    assert max(float(trial.value or 0.0) for trial in study.trials[:3]) > 1.0
 
 
 def test_sampler_fills_in_what_exists_only_since_a_trial_departed(prior):
@@ -91,18 +91,21 @@ def test_sampler_fills_in_what_exists_only_since_a_trial_departed(prior):
 
 
 def test_sampler_expects_conditional_parameters_before_they_are_shown(prior):
-    asked = {"booster": [optuna.distributions.CategoricalDistribution(["linear", "tree", "dart"])]}
-    asked["alpha"] = [optuna.distributions.FloatDistribution(0, 1)]
+    boosters = optuna.distributions.CategoricalDistribution(["linear", "tree", "dart"])
+    asked = {"booster": [boosters], "alpha": [optuna.distributions.FloatDistribution(0, 1)]}
     window = study_window(prior.space, asked, shown={"booster", "alpha"})
+    assert window is not None
     assert {name for name, _ in window.ranges} == {"booster", "alpha", "eta", "depth", "drop"}
     # Where they existed and were not asked for, they are held.
     window = study_window(prior.space, asked, shown={"booster", "alpha", "eta", "depth"})
+    assert window is not None
     assert {name for name, _ in window.ranges} == {"booster", "alpha", "drop"}
 
 
 def test_window_holds_what_is_never_asked_so_that_the_rest_exists(prior):
     eta = [optuna.distributions.FloatDistribution(1e-3, 1.0, log=True)]
     window = study_window(prior.space, {"eta": eta})
+    assert window is not None
     assert dict(window.held)["booster"] in ("tree", "dart")
     assert window.space.conditions is None
     believed = window.through(prior.belief).condition(np.zeros((0, 1)), np.zeros(0))
@@ -113,7 +116,7 @@ def test_window_holds_what_is_never_asked_so_that_the_rest_exists(prior):
 def test_window_of_everything_sees_what_the_prior_sees(prior):
     window, space = whole_window(prior.space), prior.space
     points = space.decode(np.random.default_rng(0).uniform(size=(12, space.num_columns)))
-    own = [window.encode(point) for point in points]
+    own = [window.encode(point) or {} for point in points]
     for point, back in zip(points, map(window.decode, own), strict=True):
         assert back == pytest.approx(point) if "booster" not in point else set(back) == set(point)
     x, y = window.space.encode(own[:5]), np.linspace(0, 1, 5)

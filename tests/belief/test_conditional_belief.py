@@ -17,6 +17,8 @@ SPACE = mp.Space(
     share=mp.Real(0.0, 1.0),
 )
 D = SPACE.num_columns
+assert SPACE.conditions is not None
+CONDITIONS = SPACE.conditions
 
 
 def points_and_values(seed, num):
@@ -42,7 +44,7 @@ def test_conditional_belief_ignores_what_does_not_exist(prior):
     queries = SPACE.encode(points_and_values(8, 5)[0])
 
     def dirty(clean):
-        return np.where(SPACE.conditions.active(clean), clean, rng.uniform(size=clean.shape))
+        return np.where(CONDITIONS.active(clean), clean, rng.uniform(size=clean.shape))
 
     clean = prior.belief.condition(x, y)
     other = prior.belief.condition(dirty(x), y)
@@ -57,7 +59,7 @@ def test_conditional_belief_has_the_slopes_of_its_moments(prior):
     believed = prior.belief.condition(SPACE.encode(points), np.array(values))
     queries = SPACE.encode(points_and_values(2, 6)[0])
     _, mean, variance = believed.slopes(queries)
-    exists = SPACE.conditions.active(queries)
+    exists = CONDITIONS.active(queries)
     assert (mean[~exists] == 0.0).all()
     step = 1e-5
     for column in np.flatnonzero(SPACE.is_real | SPACE.is_integer):

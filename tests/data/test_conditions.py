@@ -23,6 +23,8 @@ NESTED = Space(
     depth=Integer(1, 12, when={"booster": ["tree", "dart"]}),
     alpha=Real(0.0, 2.0, step=0.5, when={"booster": ["linear"]}),
 )
+assert NESTED.conditions is not None
+CONDITIONS = NESTED.conditions
 NUM_COLUMNS = 3 + 1 + 1 + 3 + 1 + 1 + 1
 SNAP = jax.jit(NESTED.snap)
 EMBED = jax.jit(lambda unit: NESTED.embed(unit, jnp))
@@ -68,15 +70,14 @@ def test_conditions_encode_of_decode_is_snap(unit):
 @settings(deadline=None, max_examples=100)
 @given(unit=unit_points, junk=unit_points)
 def test_conditions_make_values_that_do_not_exist_irrelevant(unit, junk):
-    conditions = NESTED.conditions
     settled = NESTED.encode(NESTED.decode(unit))
-    dirty = np.where(conditions.active(settled), settled, junk)
+    dirty = np.where(CONDITIONS.active(settled), settled, junk)
     np.testing.assert_array_equal(NESTED.embed(dirty), NESTED.embed(settled))
     assert NESTED.decode(dirty) == NESTED.decode(settled)
     cotangent = np.random.default_rng(0).normal(size=(1, NESTED.num_inputs))
-    slopes = conditions.pullback(dirty, cotangent)
-    np.testing.assert_array_equal(slopes, conditions.pullback(settled, cotangent))
-    assert (slopes[~conditions.active(settled)] == 0.0).all()
+    slopes = CONDITIONS.pullback(dirty, cotangent)
+    np.testing.assert_array_equal(slopes, CONDITIONS.pullback(settled, cotangent))
+    assert (slopes[~CONDITIONS.active(settled)] == 0.0).all()
 
 
 @settings(deadline=None, max_examples=100)
@@ -91,13 +92,13 @@ def test_conditions_embed_alike_with_and_without_compilation(unit):
 def test_conditions_pullback_is_the_derivative_of_embed(unit):
     x = NESTED.encode(NESTED.decode(unit))
     cotangent = np.random.default_rng(1).normal(size=(1, NESTED.num_inputs))
-    moves = NESTED.conditions.active(x)[0] & ~NESTED.is_categorical & ~NESTED.is_parent
+    moves = CONDITIONS.active(x)[0] & ~NESTED.is_categorical & ~NESTED.is_parent
     step = 1e-6
     for column in np.flatnonzero(moves):
         to_and_fro = np.zeros((2, NUM_COLUMNS))
         to_and_fro[:, column] = [step, -step]
         ahead, behind = NESTED.embed(x + to_and_fro) @ cotangent[0]
-        slope = NESTED.conditions.pullback(x, cotangent)[0, column]
+        slope = CONDITIONS.pullback(x, cotangent)[0, column]
         assert slope == pytest.approx((ahead - behind) / (2 * step), rel=1e-5, abs=1e-8)
 
 
@@ -209,9 +210,20 @@ def test_conditions_that_cannot_be_are_refused(dimensions, message):
         Space(**dimensions)
 
 
-def test_conditions_without_values_are_refused():
-    with pytest.raises(ValueError, match="never exists"):
-        Real(0, 1, when={"a": []})
+@pytest.mark.parametrize(
+    ("when", "error", "message"),
+    [
+        ({"a": []}, ValueError, "never exists"),
+        ({"a": "tree"}, TypeError, "'tree' for 'a'; give a list"),
+        ({"a": 3}, TypeError, "3 for 'a'; give a list"),
+        (["a"], TypeError, r"`when` is \['a'\]; give the values under which"),
+        ({3: ["a"]}, TypeError, "give the values under which"),
+        (3, TypeError, "`when` is 3; give the values under which"),
+    ],
+)
+def test_conditions_that_are_none_are_refused(when, error, message):
+    with pytest.raises(error, match=message):
+        Real(0, 1, when=when)
 
 
 @pytest.mark.parametrize(
@@ -244,3 +256,16 @@ def test_conditions_count_the_branches_by_enumeration():
     }
     assert found == expected
     assert len(expected) == 4
+
+
+def test_conditions_and_features_of_tasks_share_the_columns_of_a_larger_space():
+    points = NESTED.decode(np.random.default_rng(4).uniform(size=(6, NUM_COLUMNS)))
+    runs = [(points, range(6)), (points[:3], range(3)), (points[2:], range(4))]
+    known = [{"rows": 10, "kind": "a"}, {"rows": 30, "kind": "b"}, {"rows": 50, "kind": "a"}]
+    tasks = Tasks.from_runs(runs, space=NESTED, features=known)
+    larger = tasks.with_feature_columns(tasks.features)
+    d = larger.space.num_columns
+    assert larger.x.shape[2] == larger.space.num_inputs == d + 3
+    np.testing.assert_allclose(larger.x[0, :6], larger.space.embed(larger.x[0, :6, :d]), atol=1e-12)
+    columns = NESTED.columns_of_points(larger.x.shape[2])
+    np.testing.assert_array_equal(larger.x[:, :, columns], tasks.x)

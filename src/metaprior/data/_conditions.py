@@ -170,7 +170,9 @@ def conditions_of(names: tuple[str, ...], dimensions: tuple[Dimension, ...]) -> 
             allowed = np.isin(np.arange(dimension.num_columns), allowed)
         return Parent(i, starts[i], starts[i + 1], dimension, allowed)
 
-    return Conditions(dimensions, [[parent(*pair) for pair in d.when] for d in dimensions])
+    return Conditions(
+        dimensions, [[parent(name, values) for name, values in d.when] for d in dimensions]
+    )
 
 
 def settled_whens(named: Mapping[str, Dimension]) -> dict[str, When]:

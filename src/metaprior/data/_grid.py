@@ -50,10 +50,14 @@ class IntegerGrid(NamedTuple):
 class Stepped(Protocol):
     """Numbers from `low` to `high`, every `step`."""
 
-    low: Any
-    high: Any
-    log: bool
-    step: Any
+    @property
+    def low(self) -> Any: ...
+    @property
+    def high(self) -> Any: ...
+    @property
+    def log(self) -> bool: ...
+    @property
+    def step(self) -> Any: ...
 
 
 def checked_step(dimension: Stepped) -> int | float:

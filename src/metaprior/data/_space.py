@@ -375,7 +375,7 @@ def _encoded_where_given(
     unit = np.tile(conditions.canonical, (len(columns[0]), 1))
     for i, (name, dimension) in enumerate(zip(space.names, space.dimensions, strict=True)):
         rows = np.flatnonzero(is_given[i]) if dimension.when else np.arange(len(unit))
-        values = [columns[i][row] for row in rows] if dimension.when else columns[i]
+        values = [columns[i][row] for row in rows.tolist()] if dimension.when else columns[i]
         unit[rows, starts[i] : starts[i + 1]] = dimension.encode(
             values, lambda k, problem, rows=rows, name=name: complain(name)(int(rows[k]), problem)
         )

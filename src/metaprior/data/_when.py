@@ -15,17 +15,16 @@ def conditions_given(when: Any) -> When:
     """The conditions in `when` as a value; the space checks them against its dimensions."""
     if when is None or when == ():
         return ()
-    try:
-        pairs = list(when.items() if isinstance(when, Mapping) else when)
-        named = [(name, values) for name, values in pairs]
-    except (TypeError, ValueError):
-        named = [(None, None)]
-    for name, values in named:
-        if not isinstance(name, str):
+    named: list[tuple[str, Any]] = []
+    pairs = when.items() if isinstance(when, Mapping) else when
+    for pair in pairs if isinstance(pairs, Iterable) else [None]:
+        if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], str):
             raise TypeError(
                 f"`when` is {shortened(when)}; give the values under which the dimension exists, "
                 'by the name of another one, such as when={"booster": ["gbtree", "dart"]}.'
             )
+        named.append(pair)
+    for name, values in named:
         if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
             raise TypeError(f"`when` has {shortened(values)} for {name!r}; give a list of values.")
     found = tuple((name, tuple(as_native(value) for value in values)) for name, values in named)
