@@ -33,8 +33,12 @@ from metaprior.belief import (
     SeenThrough,
     UnitView,
 )
+from metaprior.bo._moves import free_moves
 from metaprior.bo._ranges import Line, Numbers, Options, Range, line_of, new_choices, surplus
 from metaprior.data import Categorical, Dimension, Space
+
+# At so many points a prior is asked what a usual and a large value is.
+NUM_POINTS = 256
 
 
 @dataclass(frozen=True)
@@ -84,8 +88,9 @@ class Window:
         if novelty.is_nothing:
             return belief.guarding(SeenThrough(learned, self.map()))
         nearest = NearestKnown(self.map(), self._stopped())
-        columns = self.whole.num_columns
-        return belief.guarding(ExtendedBelief(learned, nearest, novelty, columns))
+        anywhere = np.random.default_rng(0).uniform(size=(NUM_POINTS, self.whole.num_columns))
+        points = free_moves(self.whole).snap(anywhere)
+        return belief.guarding(ExtendedBelief(learned, nearest, novelty, points))
 
     def known_dimension(self, name: str) -> Dimension | None:
         """The dimension of `whole` that a range of the task is about; `None` for a new one."""
