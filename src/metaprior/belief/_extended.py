@@ -5,7 +5,8 @@ r"""What was learned, in a study that is larger than what the prior knows.
                 run that it knows: mean m_g and covariance C
     z, c, rho   see `_novelty`                                                   (k,)
     H           a stationary kernel over the study's cube, half of it over its
-                new columns alone, for each of a few sizes and lengthscales q    (Q, n, k)
+                new columns alone; q is one of a few sizes, lengthscales and
+                levels of noise                                                  (Q, n, k)
     m_0         the mean of m_g over all that the learned belief knows
 
 $$ f(u) = c\, g(z) + (1 - c)\, m_0 + \rho\, h(u), \qquad h \sim GP(0, H_q) $$
@@ -42,6 +43,8 @@ from metaprior.belief._window import SeenMembers
 SIZES = np.array([0.1, 0.3, 1.0, 3.0, 10.0])
 SIZE_SPREAD = 0.8
 LENGTHSCALES = np.array([0.15, 0.4])
+# What a learned member calls noise is often a rough function: there may be less at new points.
+NOISE_FACTORS = np.array([1.0, 1e-2, 1e-4])
 # What is less likely than this beside the likeliest is left out.
 UNLIKELY = 1e-4
 
@@ -66,7 +69,9 @@ class ExtendedBelief(AbstractBelief):
         for group in learned:
             every = np.arange(group.members.count)
             seen = SeenMembers(group.members, self.view)
-            prior = ExtendedPrior(seen, every, self.kernels, self.novelty, level, self.unit)
+            prior = ExtendedPrior(
+                seen, every, self.kernels, _grid()[2][:, 0], self.novelty, level, self.unit
+            )
             members, log_evidence = conditioned(prior, x[is_new], y[is_new])
             with np.errstate(divide="ignore"):
                 log_weights = np.log(group.weights)[:, None] + self.log_weights
@@ -83,7 +88,7 @@ class ExtendedBelief(AbstractBelief):
     @cached_property
     def kernels(self) -> AbstractStackedKernel:
         """H for each size and lengthscale."""
-        sizes, lengthscales = _grid()
+        sizes, lengthscales, _ = _grid()
         variance = (self.unit * sizes[:, 0]) ** 2
         own = self.novelty.columns
         every = np.repeat(lengthscales * np.sqrt(len(own)), len(own), axis=1)
@@ -94,15 +99,14 @@ class ExtendedBelief(AbstractBelief):
     @cached_property
     def log_weights(self) -> Float[np.ndarray, " Q"]:
         """Logarithms of how likely each kernel is before the run."""
-        sizes, _ = _grid()
+        sizes, _, _ = _grid()
         weights = -0.5 * (np.log(sizes[:, 0]) / SIZE_SPREAD) ** 2
         return weights - logsumexp(weights)
 
 
-def _grid() -> tuple[Float[np.ndarray, "Q 1"], Float[np.ndarray, "Q 1"]]:
-    """Size and lengthscale of each kernel."""
-    sizes, lengthscales = (g.reshape(-1, 1) for g in np.meshgrid(SIZES, LENGTHSCALES))
-    return sizes, lengthscales
+def _grid() -> list[Float[np.ndarray, "Q 1"]]:
+    """Size, lengthscale and factor of the noise of each kernel."""
+    return [g.reshape(-1, 1) for g in np.meshgrid(SIZES, LENGTHSCALES, NOISE_FACTORS)]
 
 
 def conditioned(
@@ -110,7 +114,7 @@ def conditioned(
 ) -> tuple[ExtendedMembers, Float[np.ndarray, "K Q"]]:
     """Members after values `y` at the new points `x`, and the logarithm of how likely each made
     them."""
-    noise = prior.noise_variance[:, None, None, None] * np.eye(len(x))
+    noise = prior.noise_variance[:, :, None, None] * np.eye(len(x))
     covariance = prior.sections(x, x).values + noise
     basis = invert_factor(cholesky(covariance, JITTER * prior.unit**2))
     residual = np.broadcast_to((y - prior.mean(x))[:, None], basis.shape[:3])
@@ -137,7 +141,12 @@ def _likely(found: list[tuple[ExtendedMembers, Float[np.ndarray, "K Q"]]]) -> Gr
 def _picked(members: ExtendedMembers, rows: np.ndarray, kernels: np.ndarray) -> ExtendedMembers:
     prior = members.prior
     return ExtendedMembers(
-        replace(prior, rows=prior.rows[rows], kernels=pick(prior.kernels, kernels.tolist())),
+        replace(
+            prior,
+            rows=prior.rows[rows],
+            kernels=pick(prior.kernels, kernels.tolist()),
+            noise_factor=prior.noise_factor[kernels],
+        ),
         members.x,
         members.basis[np.ix_(rows, kernels)],
         members.coefficients[np.ix_(rows, kernels)],

@@ -57,20 +57,22 @@ class ExtendedPrior:
     """Processes over a study's cube, after the points that the learned belief knows.
 
     - `seen`: members of the learned belief as they look from the study; `rows` are those in use.
-    - `level`: of the run; `unit`: how much values differ.
+    - `noise_factor`: of the noise of a member, at new points.
+    - `level`: far outside; `unit`: how much values differ.
     """
 
     seen: AbstractMembers
     rows: Int[np.ndarray, " K"]
     kernels: AbstractStackedKernel
+    noise_factor: Float[np.ndarray, " Q"]
     novelty: Novelty
     level: float
     unit: float
 
     @cached_property
-    def noise_variance(self) -> Float[np.ndarray, " K"]:
+    def noise_variance(self) -> Float[np.ndarray, "K Q"]:
         nowhere = np.zeros((0, len(self.novelty.is_new)))
-        return self.seen.moments(nowhere).noise_variance[self.rows]
+        return self.seen.moments(nowhere).noise_variance[self.rows, None] * self.noise_factor
 
     def mean(self, x: Float[np.ndarray, "k w"]) -> Float[np.ndarray, "K k"]:
         return self._mean(self.novelty(x), self.seen.moments(x).mean[self.rows])
@@ -131,7 +133,8 @@ class ExtendedPrior:
 
     def only(self, k: int, q: int) -> "ExtendedPrior":
         """One process."""
-        return replace(self, rows=self.rows[[k]], kernels=pick(self.kernels, [q]))
+        own = self.noise_factor[[q]]
+        return replace(self, rows=self.rows[[k]], kernels=pick(self.kernels, [q]), noise_factor=own)
 
     def _mean(self, known: Known, learned: Float[np.ndarray, "K k"]) -> Float[np.ndarray, "K k"]:
         return known.share * learned + (1.0 - known.share) * self.level
@@ -166,7 +169,7 @@ class ExtendedMembers(AbstractMembers):
 
     @property
     def _noise(self) -> Float[np.ndarray, " M"]:
-        return np.repeat(self.prior.noise_variance, self.basis.shape[1])
+        return self.prior.noise_variance.reshape(-1)
 
     def _moments(
         self, x: Float[np.ndarray, "k w"]
