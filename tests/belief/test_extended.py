@@ -192,7 +192,7 @@ def test_extended_belief_is_the_learned_one_where_that_knows():
     assert variance[-1] > VARIANCE
 
 
-def test_a_new_choice_begins_between_those_known():
+def test_extended_belief_of_a_new_choice_begins_between_those_known():
     """Two known choices; in the study there is a third."""
     own = view([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5]], [0.0, 0.0])
     nothing = np.full(3, INF)

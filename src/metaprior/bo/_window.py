@@ -82,8 +82,8 @@ class Window:
 
     def through(self, belief: AbstractBelief) -> AbstractBelief:
         """The belief as it looks through the window: the same over `space`."""
-        # The model that a guard falls back to knows nothing of the whole space: the guard stays
-        # outside of the window.
+        # The GP that a guard falls back to has learned nothing on the whole space, so the guard
+        # stays outside of the window.
         learned, novelty = belief.unguarded, self.novelty()
         if novelty.is_nothing:
             return belief.guarding(SeenThrough(learned, self.map()))
