@@ -45,12 +45,14 @@ class Task(NamedTuple):
     """A function of the family, and what a study of it may try.
 
     - `best`: x, z and the new parameter at the top; `worth`: of each choice.
+    - `random`: x of the random points that regret is compared with.
     """
 
     bounds: tuple[float, float]
     best: tuple[float, float, float]
     worth: dict[str, float]
     has_parameter: bool = False
+    random: tuple[float, float] = KNOWN
 
     def __call__(self, trial: Trial) -> float:
         x = trial.suggest_float("x", *self.bounds)
@@ -76,7 +78,7 @@ class Task(NamedTuple):
         kinds = list(self.worth)
         values = [
             self.value(
-                rng.uniform(*self.bounds),
+                rng.uniform(*self.random),
                 rng.uniform(),
                 kinds[rng.integers(len(kinds))],
                 rng.uniform() if self.has_parameter else self.best[2],
@@ -147,7 +149,7 @@ def inside(bounds: tuple[float, float], has_parameter: bool = False) -> Callable
 
 def outside(seed: int) -> Task:
     rng, best = draw(seed, 14.0, 19.0)
-    return Task(WIDE, best, worths(rng))
+    return Task(WIDE, best, worths(rng), random=WIDE)
 
 
 def with_choice(worth: float) -> Callable[[int], Task]:

@@ -4,9 +4,10 @@ r"""What was learned, in a study that is larger than what the prior knows.
     g           a member of the learned belief, conditioned on the points of the
                 run that it knows: mean m_g and covariance C
     z, c, rho   see `_novelty`                                                   (k,)
-    H           a stationary kernel over the study's cube, for each of a few
-                sizes and lengthscales q                                         (Q, n, k)
-    m_0         the level of the run
+    H           a stationary kernel over the study's cube, half of it over its
+                new columns alone; q is one of a few sizes, lengthscales and
+                levels of noise                                                  (Q, n, k)
+    m_0         the mean of m_g over all that the learned belief knows
 
 $$ f(u) = c\, g(z) + (1 - c)\, m_0 + \rho\, h(u), \qquad h \sim GP(0, H_q) $$
 
@@ -24,7 +25,6 @@ The members are pairs of g and q, weighted by how likely they made the new point
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -39,68 +39,74 @@ from metaprior.belief._processes import pick
 from metaprior.belief._window import SeenMembers
 
 # Of h: standard deviations, relative to that of past values, and lengthscales, in units of sqrt(w).
+# Before the run, the logarithm of a size is normal with this standard deviation.
 SIZES = np.array([0.1, 0.3, 1.0, 3.0, 10.0])
+SIZE_SPREAD = 0.8
 LENGTHSCALES = np.array([0.15, 0.4])
-# At so many points the learned belief is asked what a usual and a large value is.
-NUM_ASKED = 256
+# What a learned member calls noise is often a rough function: there may be less at new points.
+NOISE_FACTORS = np.array([1.0, 1e-2, 1e-4])
 # What is less likely than this beside the likeliest is left out.
 UNLIKELY = 1e-4
-
-
-class Units(NamedTuple):
-    """What a usual value is, and how much values differ, before the run."""
-
-    level: float
-    unit: float
 
 
 @dataclass(frozen=True)
 class ExtendedBelief(AbstractBelief):
     """A learned belief, and what it does not know of a study.
 
-    - `num_columns`: of the space of the learned belief.
+    - `points`: all over what the learned belief knows, in its own cube.
     """
 
     learned: AbstractBelief
     view: NearestKnown
     novelty: Novelty
-    num_columns: int
+    points: Float[np.ndarray, "m d"]
 
     def groups(self, x, y) -> Groups:
         is_new = self.novelty(x).new > 0.0
         learned = self.learned.groups(self.view(x[~is_new]), y[~is_new])
-        level = float(np.sum(y) / len(y)) if len(y) else self.units.level
+        level = float(np.mean(moments_of(learned, self.points).mean))
         found = []
         for group in learned:
             every = np.arange(group.members.count)
             seen = SeenMembers(group.members, self.view)
-            prior = ExtendedPrior(seen, every, self.kernels, self.novelty, level, self.units.unit)
+            prior = ExtendedPrior(
+                seen, every, self.kernels, _grid()[2][:, 0], self.novelty, level, self.unit
+            )
             members, log_evidence = conditioned(prior, x[is_new], y[is_new])
             with np.errstate(divide="ignore"):
-                found.append((members, np.log(group.weights)[:, None] + log_evidence))
+                log_weights = np.log(group.weights)[:, None] + self.log_weights
+            found.append((members, log_weights + log_evidence))
         return _likely(found)
 
     @cached_property
-    def units(self) -> Units:
-        """What the learned belief says of values before it has seen any."""
-        d = self.num_columns
-        nothing = self.learned.condition(np.zeros((0, d)), np.zeros(0))
-        asked = moments_of(nothing.groups, np.random.default_rng(0).uniform(size=(NUM_ASKED, d)))
-        variance = np.mean(asked.function_variance) + np.var(asked.mean)
-        return Units(float(np.mean(asked.mean)), float(np.sqrt(variance)))
+    def unit(self) -> float:
+        """How much values differ, as the learned belief says before it has seen any."""
+        nothing = self.learned.condition(self.points[:0], np.zeros(0))
+        asked = nothing.moments(self.points)
+        return float(np.sqrt(np.mean(asked.function_variance) + np.var(asked.mean)))
 
     @cached_property
     def kernels(self) -> AbstractStackedKernel:
         """H for each size and lengthscale."""
-        sizes, lengthscales = (g.reshape(-1, 1) for g in np.meshgrid(SIZES, LENGTHSCALES))
-        variance = (self.units.unit * sizes[:, 0]) ** 2
-        is_new = self.novelty.is_new
-        every = np.repeat(lengthscales * np.sqrt(len(is_new)), len(is_new), axis=1)
-        if not is_new.any():
-            return StackedMatern(every, variance, 2.5)
-        # What new parameters do by themselves is found sooner than how they act with the others.
-        own = np.where(is_new, lengthscales * np.sqrt(np.sum(is_new)), np.inf)
-        return StackedSum(*(StackedMatern(scale, 0.5 * variance, 2.5) for scale in (own, every)))
+        sizes, lengthscales, _ = _grid()
+        variance = (self.unit * sizes[:, 0]) ** 2
+        own = self.novelty.columns
+        every = np.repeat(lengthscales * np.sqrt(len(own)), len(own), axis=1)
+        # What is new by itself is found sooner than how it acts together with all the rest.
+        alone = np.where(own, lengthscales * np.sqrt(np.sum(own)), np.inf)
+        return StackedSum(*(StackedMatern(scale, 0.5 * variance, 2.5) for scale in (alone, every)))
+
+    @cached_property
+    def log_weights(self) -> Float[np.ndarray, " Q"]:
+        """Logarithms of how likely each kernel is before the run."""
+        sizes, _, _ = _grid()
+        weights = -0.5 * (np.log(sizes[:, 0]) / SIZE_SPREAD) ** 2
+        return weights - logsumexp(weights)
+
+
+def _grid() -> list[Float[np.ndarray, "Q 1"]]:
+    """Size, lengthscale and factor of the noise of each kernel."""
+    return [g.reshape(-1, 1) for g in np.meshgrid(SIZES, LENGTHSCALES, NOISE_FACTORS)]
 
 
 def conditioned(
@@ -108,8 +114,8 @@ def conditioned(
 ) -> tuple[ExtendedMembers, Float[np.ndarray, "K Q"]]:
     """Members after values `y` at the new points `x`, and the logarithm of how likely each made
     them."""
-    noise = prior.noise_variance[:, None, None, None] * np.eye(len(x))
-    covariance = prior.between(x, x) + noise
+    noise = prior.noise_variance[:, :, None, None] * np.eye(len(x))
+    covariance = prior.sections(x, x).values + noise
     basis = invert_factor(cholesky(covariance, JITTER * prior.unit**2))
     residual = np.broadcast_to((y - prior.mean(x))[:, None], basis.shape[:3])
     whitened = np.einsum("KQij,KQj->KQi", basis, residual)
@@ -135,7 +141,12 @@ def _likely(found: list[tuple[ExtendedMembers, Float[np.ndarray, "K Q"]]]) -> Gr
 def _picked(members: ExtendedMembers, rows: np.ndarray, kernels: np.ndarray) -> ExtendedMembers:
     prior = members.prior
     return ExtendedMembers(
-        replace(prior, rows=prior.rows[rows], kernels=pick(prior.kernels, kernels.tolist())),
+        replace(
+            prior,
+            rows=prior.rows[rows],
+            kernels=pick(prior.kernels, kernels.tolist()),
+            noise_factor=prior.noise_factor[kernels],
+        ),
         members.x,
         members.basis[np.ix_(rows, kernels)],
         members.coefficients[np.ix_(rows, kernels)],

@@ -25,7 +25,7 @@ from jaxtyping import Bool, Float
 from metaprior.belief._window import AbstractView, UnitView
 
 # So far outside of a known range, in units of its width, c is 0.6; twice as far, 0.14.
-REACH = 0.25
+REACH = 0.5
 # Below this, rho has no slope: there is none on the border.
 SMALLEST = 1e-9
 
@@ -73,8 +73,12 @@ class Novelty:
     @property
     def is_nothing(self) -> bool:
         """Whether everything is known."""
-        has_ends = np.isfinite(self.low) | np.isfinite(self.high)
-        return not np.any(has_ends | self.is_new_choice | self.is_new)
+        return not np.any(self.columns)
+
+    @property
+    def columns(self) -> Bool[np.ndarray, " w"]:
+        """Columns along which something is new."""
+        return np.isfinite(self.high - self.low) | self.is_new_choice | self.is_new
 
     def __call__(self, u: Float[np.ndarray, "k w"]) -> Known:
         width = self.high - self.low

@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy.spatial.distance import cdist
 
 from metaprior.belief import AbstractBelief, ConditionedBelief
 from metaprior.bo._acquisition import AbstractAcquisition
@@ -61,9 +60,14 @@ class RunSoFar(NamedTuple):
     def is_noisy(self) -> bool:
         """Whether one question got two answers. What a model calls noise is no evidence: it may
         be a rough function."""
-        same = cdist(self.x, self.x, "chebyshev") <= SAME_POINT
-        differences = np.abs(self.y[:, None] - self.y)
-        return bool(np.any(same & (differences > ROUNDING * np.max(differences, initial=0.0))))
+        if len(self.y) == 0:
+            return False
+        rounding = ROUNDING * (np.max(self.y) - np.min(self.y))
+        repeats = (
+            ~unused(self.x, x[None]) & (np.abs(self.y - y) > rounding)
+            for x, y in zip(self.x, self.y, strict=True)
+        )
+        return any(repeat.any() for repeat in repeats)
 
 
 def propose(

@@ -35,8 +35,12 @@ from metaprior.belief import (
     SeenThrough,
     UnitView,
 )
+from metaprior.bo._moves import free_moves
 from metaprior.bo._ranges import Line, Numbers, Options, Range, line_of, new_choices, surplus
 from metaprior.data import Categorical, Dimension, Integer, Space
+
+# At so many points a prior is asked what a usual and a large value is.
+NUM_POINTS = 256
 
 
 @dataclass(frozen=True)
@@ -90,17 +94,19 @@ class Window:
 
     def through(self, belief: AbstractBelief) -> AbstractBelief:
         """The belief as it looks through the window: the same over `space`."""
-        # The model that a guard falls back to knows nothing of the whole space: the guard stays
-        # outside of the window.
+        # The GP that a guard falls back to has learned nothing on the whole space, so the guard
+        # stays outside of the window.
         learned, novelty = belief.unguarded, self.novelty()
         if novelty.is_nothing:
             seen = SeenThrough(learned, self.map())
         else:
             nearest = NearestKnown(self.map(), self._stopped())
-            seen = ExtendedBelief(learned, nearest, novelty, self.whole.num_columns)
+            anywhere = np.random.default_rng(0).uniform(size=(NUM_POINTS, self.whole.num_columns))
+            points = free_moves(self.whole).snap(anywhere)
+            seen = ExtendedBelief(learned, nearest, novelty, points)
         if self.space.conditions is None:
             return belief.guarding(seen)
-        # That model sees which dimensions exist; what was learned has its own way to see it.
+        # That GP sees which dimensions exist; what was learned has its own way to see it.
         only_points = SeenThrough(seen, _first_columns(self.space))
         return SeenThrough(belief.guarding(only_points), EmbeddingView(self.space))
 
