@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from metaprior.data import Run
-from metaprior.gp import float64
+from metaprior.gp import compile_quickly, float64
 from metaprior.meta import chunk_here, entry
 from metaprior.methods import AbstractSurrogate
 
@@ -55,7 +55,7 @@ def predict(
     return Predictions(*(np.concatenate(each) for each in zip(*blocks, strict=True)))
 
 
-@eqx.filter_jit
+@compile_quickly
 def _predict_block(surrogates, runs, count, side_by_side: bool):
     """Answers of a block, of which the first `count` matter."""
     arrays, static = eqx.partition(surrogates, eqx.is_array)

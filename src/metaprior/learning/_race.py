@@ -75,7 +75,7 @@ def run_race(
     num_folds = len(folds)
     entries = [Trainee(method, fold, 0) for method in methods for fold in range(num_folds)]
     places = max(len(entries), budget.members * (num_folds + 1))
-    batch = Batch(entries, tasks, folds, places=places, seed=seed)
+    batch = Batch(entries, tasks, folds, places=places, seed=seed, few_steps=budget.few_steps)
     y_std = spread_of(tasks)
     going_on = np.ones(len(methods), bool)
     standings: list[Standing] = []
