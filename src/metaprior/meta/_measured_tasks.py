@@ -35,9 +35,7 @@ class MeasuredTasks(NamedTuple):
         The networks see each point once, and all points of the batch in one matrix product:
         likelihood and measurements are views of one marginal.
         """
-        flat = self.points.reshape(-1, self.points.shape[-1])
-        mean = jax.vmap(prior.mean)(flat).reshape(self.points.shape[:2])
-        embedded = prior.kernel.embed_batch(self.points)
+        mean, embedded = prior.mean_and_embedded(self.points)
 
         def one_task(tasks: TaskBatch, mean, embedded, rows):
             m = tasks.y.shape[0]
