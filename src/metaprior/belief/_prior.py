@@ -13,6 +13,7 @@ from metaprior.belief._belief import AbstractBelief, ConditionedBelief
 from metaprior.belief._contents import AbstractContents
 from metaprior.belief._linalg import require_finite
 from metaprior.belief._settings import method_name
+from metaprior.belief._window import EmbeddingView, SeenThrough
 from metaprior.data import Points, Space, direction_sign
 from metaprior.findings import Findings
 from metaprior.words import Summary, counted, listed
@@ -57,7 +58,10 @@ class Prior:
     def belief(self) -> AbstractBelief:
         """What was learned, over the unit cube and in NumPy: what `condition` and `Optimizer`
         ask."""
-        return self.contents.belief(self.space.num_columns)
+        belief = self.contents.belief(self.space.num_inputs)
+        if self.space.conditions is None:
+            return belief
+        return SeenThrough(belief, EmbeddingView(self.space))
 
     def condition(self, points: Points, values: Iterable[Any]) -> "Posterior":
         """The posterior after observing `values` at `points`; empty lists give the prior itself."""

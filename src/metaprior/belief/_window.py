@@ -11,6 +11,7 @@ the prior was learned on:
 $$ z = \frac{g(A u + b) - s}{r}, \qquad g(t) = t, \ e^t \text{ or } \ln t $$
 """
 
+import abc
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,12 +20,27 @@ from jaxtyping import Float, Int
 from metaprior.belief._belief import AbstractBelief
 from metaprior.belief._members import AbstractMembers, AbstractPath, MemberSlopes
 from metaprior.belief._mixture import BeliefMoments, Group, Groups
+from metaprior.data import Space
 
 IDENTITY, EXPONENTIAL, LOGARITHM = 0, 1, 2
 
 
+class AbstractView(abc.ABC):
+    """A map of points, and its derivative."""
+
+    @abc.abstractmethod
+    def __call__(self, u: Float[np.ndarray, "k w"]) -> Float[np.ndarray, "k d"]:
+        """Where the points lie in the other coordinates."""
+
+    @abc.abstractmethod
+    def pullback(
+        self, u: Float[np.ndarray, "k w"], by_z: Float[np.ndarray, "*K k d"]
+    ) -> Float[np.ndarray, "*K k w"]:
+        """Derivatives by `u`, from those by the other coordinates."""
+
+
 @dataclass(frozen=True)
-class UnitView:
+class UnitView(AbstractView):
     """$z(u)$, column by column; `bend` says which $g$ each column has."""
 
     matrix: Float[np.ndarray, "d w"]
@@ -67,11 +83,25 @@ class UnitView:
 
 
 @dataclass(frozen=True)
+class EmbeddingView(AbstractView):
+    """From the unit cube of a space with conditions to what models see: `space.embed`."""
+
+    space: Space
+
+    def __call__(self, u):
+        return self.space.embed(u)
+
+    def pullback(self, u, by_z):
+        assert self.space.conditions is not None
+        return self.space.conditions.pullback(u, by_z)
+
+
+@dataclass(frozen=True)
 class SeenThrough(AbstractBelief):
     """A belief that sees the points of a window."""
 
     belief: AbstractBelief
-    view: UnitView
+    view: AbstractView
 
     def groups(self, x, y) -> Groups:
         seen = self.belief.groups(self.view(x), y)
@@ -80,13 +110,26 @@ class SeenThrough(AbstractBelief):
     def in_turn(self, x, y) -> BeliefMoments:
         return self.belief.in_turn(self.view(x), y)
 
+    def trust(self, x, y) -> float | None:
+        return self.belief.trust(self.view(x), y)
+
+    def settled(self, trust) -> AbstractBelief:
+        return SeenThrough(self.belief.settled(trust), self.view)
+
+    @property
+    def unguarded(self) -> AbstractBelief:
+        return SeenThrough(self.belief.unguarded, self.view)
+
+    def guarding(self, learned) -> AbstractBelief:
+        return self.belief.guarding(learned)
+
 
 @dataclass(frozen=True)
 class SeenMembers(AbstractMembers):
     """Members that see the points of a window."""
 
     members: AbstractMembers
-    view: UnitView
+    view: AbstractView
 
     @property
     def count(self):
@@ -111,7 +154,7 @@ class SeenPath(AbstractPath):
     """A drawn function that sees the points of a window."""
 
     path: AbstractPath
-    view: UnitView
+    view: AbstractView
 
     def __call__(self, x):
         return self.path(self.view(x))

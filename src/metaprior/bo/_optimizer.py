@@ -13,7 +13,7 @@ from metaprior.bo._moves import Moves, free_moves
 from metaprior.bo._propose import SAME_POINT, RunSoFar, propose, propose_among, unused
 from metaprior.bo._search import Search
 from metaprior.bo._window import Window
-from metaprior.data import Points, Space, direction_sign
+from metaprior.data import Dimension, Points, Space, complaint, direction_sign
 from metaprior.words import Summary
 from metaprior.words import value as shown
 
@@ -78,7 +78,8 @@ class Optimizer:
         Queries that have not been told yet are respected: the next one is chosen as if each of
         them had returned what the model expects, so that each query is informative.
 
-        - `fixed`: values that some dimensions must have, by name; the others are chosen for them.
+        - `fixed`: values that some dimensions must have, by name, wherever they exist; the others
+          are chosen for them.
         """
         if n is not None and (not isinstance(n, int) or n < 1):
             raise ValueError(f"Cannot ask for {n!r} points; give a whole number of at least 1.")
@@ -192,11 +193,18 @@ class Optimizer:
                 f"`fixed` has {unknown[0]!r}, which is none of the dimensions "
                 f"{list(self.space.names)}; leave it out."
             )
-        (anywhere,) = self.space.decode(np.full((1, self.space.num_columns), 0.5))
-        (values,) = self.space.encode([{**anywhere, **fixed}], where="fixed")
-        named = zip(self.space.names, self.space.dimensions, strict=True)
+        named = list(zip(self.space.names, self.space.dimensions, strict=True))
+        for name in fixed:
+            _require_possible(name, name, fixed, dict(named))
         held = np.concatenate([np.full(d.num_columns, name in fixed) for name, d in named])
-        return Moves(self.space, held, values)
+        # Each dimension by itself: it counts where it exists, and that may not be known yet.
+        values = [
+            d.encode([fixed[name]], complaint("fixed", f"dimension {name!r}"))[0]
+            if name in fixed
+            else np.full(d.num_columns, 0.5)
+            for name, d in named
+        ]
+        return Moves(self.space, held, np.concatenate(values))
 
     def _suggest(self, moves: Moves) -> Float[np.ndarray, " d"]:
         rng = np.random.default_rng([self._seed, self._num_asked])
@@ -241,6 +249,21 @@ def _checked(
     if not rows:
         raise ValueError("`candidates` is empty; give at least one point, or leave it out.")
     return rows, space.encode(rows, where="candidates")
+
+
+def _require_possible(
+    name: str, ancestor: str, fixed: Point, dimensions: dict[str, Dimension]
+) -> None:
+    """Raise an error if other fixed values keep `name`, or an ancestor of it, from existing."""
+    for parent, values in dimensions[ancestor].when:
+        if parent not in fixed:
+            _require_possible(name, parent, fixed, dimensions)
+        elif fixed[parent] not in values:
+            raise ValueError(
+                f"`fixed` has {name!r}, which needs {parent!r} to be "
+                f"{' or '.join(map(repr, values))}, and fixes {parent!r} at {fixed[parent]!r}; "
+                "leave out one of the two."
+            )
 
 
 def _number(x: Point, value: Any) -> float:

@@ -142,14 +142,17 @@ def whole_range(dimension: Dimension) -> Range:
     """Everything that `dimension` allows."""
     if isinstance(dimension, Categorical):
         return Options(dimension.choices)
-    step = 1.0 if isinstance(dimension, Integer) else None
+    step = dimension.step or (1 if isinstance(dimension, Integer) else None)
+    step = None if step is None else float(step)
     return Numbers(float(dimension.low), float(dimension.high), dimension.log, step)
 
 
 def line_of(dimension: Dimension) -> Line:
     """How a dimension of a space lies in its unit interval."""
     assert not isinstance(dimension, Categorical)
-    if isinstance(dimension, Real):
-        return Numbers(dimension.low, dimension.high, dimension.log).line
+    if isinstance(dimension, Real) or dimension.step is not None:
+        numbers = whole_range(dimension)
+        assert isinstance(numbers, Numbers)
+        return numbers.line
     grid = dimension.grid
     return Line(grid.start if dimension.log else grid.start + dimension.low, grid.width, grid.log)

@@ -38,14 +38,14 @@ def padded_length(length: int) -> int:
 class Tasks:
     """The meta-training set: run `i` is the rows of `x[i]`, `y[i]` where `mask[i]` is true.
 
-    - `x`: points of the unit cube; padded rows are 0.
+    - `x`: points as models see them, `space.embed` of those of the unit cube; padded rows are 0.
     - `y`: values, larger is better whatever `direction` says; padded entries are 0.
     - `mask`: which rows are observations; they come first, in the order of the run.
     - `direction`: `"maximize"` or `"minimize"`, what the user does with the values.
     """
 
     space: Space
-    x: Float[np.ndarray, "n capacity num_columns"]
+    x: Float[np.ndarray, "n capacity num_inputs"]
     y: Float[np.ndarray, "n capacity"]
     mask: Bool[np.ndarray, "n capacity"]
     direction: str = "maximize"
@@ -80,11 +80,11 @@ class Tasks:
         if not checked:
             raise ValueError("Received no runs; give at least one (points, values) pair.")
         capacity = padded_length(max(len(values) for _, values in checked))
-        x = np.zeros((len(checked), capacity, space.num_columns))
+        x = np.zeros((len(checked), capacity, space.num_inputs))
         y = np.zeros((len(checked), capacity))
         mask = np.zeros((len(checked), capacity), bool)
         for i, (points, values) in enumerate(checked):
-            x[i, : len(values)] = points
+            x[i, : len(values)] = space.embed(points)
             y[i, : len(values)] = sign * values
             mask[i, : len(values)] = True
         return cls(space, x, y, mask, direction)
@@ -115,7 +115,7 @@ class Tasks:
         """Run `index` as it was given: its points, and its values with the user's sign."""
         (index,) = self._indices([index])
         rows = self.mask[index]
-        points = self.space.decode(self.x[index][rows])
+        points = self.space.decode(self.x[index][rows][:, : self.space.num_columns])
         return points, direction_sign(self.direction) * self.y[index][rows]
 
     def subset(self, indices: Any) -> "Tasks":

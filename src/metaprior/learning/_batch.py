@@ -50,7 +50,7 @@ class Batch:
         padded = [*entries, *[entries[0]] * (places - len(entries))]
         self._methods = [entry.method for entry in padded]
         self._folds = np.array([entry.fold or 0 for entry in padded])
-        self._standardiser = fit_standardiser(tasks.x, tasks.y, tasks.mask)
+        self._standardiser = fit_standardiser(tasks.x, tasks.y, tasks.mask, tasks.space)
         blocks = [(0, 0) if e.fold is None else folds[e.fold][:2] for e in padded]
         first, count = np.array(blocks).T
         # Configurations of one seed start from the same network and differ in their settings only.

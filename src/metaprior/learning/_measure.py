@@ -48,12 +48,12 @@ def findings_of(tasks: Tasks, selection: Selection, budget: Budget, watch: Watch
     if selection.answers is not None and selection.judged is not None:
         exam = selection.exam
         folds = np.arange(len(exam.rows))
-        fitted = entry(fitted_gp(tasks.space.num_columns, FIT_STEPS), np.zeros_like(folds))
+        fitted = entry(fitted_gp(tasks.space.num_inputs, FIT_STEPS), np.zeros_like(folds))
         fitted_answers = examine(fitted, exam, folds, np.ones(len(folds), bool))
         held_out = _held_out(tasks, selection, selection.answers, fitted_answers)
         past_tasks = _past_tasks(tasks, selection, selection.answers, fitted_answers)
         examples = _examples(tasks, selection)
-        regrets = replay(selection.judged, exam, tasks.space.num_columns)
+        regrets = replay(selection.judged, exam, tasks.space.num_inputs)
         replayed = None if regrets is None else summary(regrets)
     return Findings(
         verdict=_verdict(held_out, replayed, interrupted=selection.interrupted),

@@ -59,7 +59,7 @@ class AbstractGradientMethod(AbstractMethod):
         standardiser, data = _prepare(tasks)
         key_model, key_train = jax.random.split(key)
         trained = train(
-            self.initial(tasks.space.num_columns, key=key_model),
+            self.initial(tasks.space.num_inputs, key=key_model),
             self.objective(tasks, data),
             self._schedule(),
             self.num_steps,
@@ -189,10 +189,10 @@ def start_trainings(
 
     The configurations may differ in every number that is not a size, and in `num_steps`.
     """
-    standardiser = fit_standardiser(tasks.x, tasks.y, tasks.mask)
+    standardiser = fit_standardiser(tasks.x, tasks.y, tasks.mask, tasks.space)
     data = meta_data(tasks, standardiser)
     first, numbers = methods[0], _numbers(methods, may_differ=("num_steps",))
-    num_columns = tasks.space.num_columns
+    num_columns = tasks.space.num_inputs
 
     @eqx.filter_jit
     @eqx.filter_vmap
@@ -269,7 +269,7 @@ def _surrogates(alike: _Alike, models, numbers, standardiser: Standardiser):
 
 
 def _prepare(tasks: Tasks, room: int | None = None) -> tuple[Standardiser, MetaData]:
-    standardiser = fit_standardiser(tasks.x, tasks.y, tasks.mask)
+    standardiser = fit_standardiser(tasks.x, tasks.y, tasks.mask, tasks.space)
     if room is None:
         tasks.require_several()
         return standardiser, meta_data(tasks, standardiser)

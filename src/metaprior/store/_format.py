@@ -82,7 +82,7 @@ def load(folder: str | Path, *, space: Space | None = None) -> Prior:
         )
     tensors = _read_arrays(folder)
     history = {name: tensors.pop(f"history/{name}", np.zeros(0)) for name in history_names}
-    contents = _contents(folder, settings, tensors, saved_space.num_columns)
+    contents = _contents(folder, settings, tensors, saved_space.num_inputs)
     return Prior(saved_space, direction, contents, history, trained_on, findings)
 
 

@@ -1,0 +1,53 @@
+"""Conditions as a dimension holds them: parents, and the values that they must have."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
+from metaprior.data._points import as_native
+from metaprior.words import shortened
+
+Choice: TypeAlias = str | int | float | bool
+# What a dimension holds; people give a dict.
+When: TypeAlias = tuple[tuple[str, tuple[Choice, ...]], ...]
+WhenGiven: TypeAlias = Mapping[str, Iterable[Choice]] | When | None
+
+
+def conditions_given(when: Any) -> When:
+    """The conditions in `when` as a value; the space checks them against its dimensions."""
+    if when is None or when == ():
+        return ()
+    try:
+        pairs = list(when.items() if isinstance(when, Mapping) else when)
+        named = [(name, values) for name, values in pairs]
+    except (TypeError, ValueError):
+        named = [(None, None)]
+    for name, values in named:
+        if not isinstance(name, str):
+            raise TypeError(
+                f"`when` is {shortened(when)}; give the values under which the dimension exists, "
+                'by the name of another one, such as when={"booster": ["gbtree", "dart"]}.'
+            )
+        if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
+            raise TypeError(f"`when` has {shortened(values)} for {name!r}; give a list of values.")
+    found = tuple((name, tuple(as_native(value) for value in values)) for name, values in named)
+    empty = [name for name, values in found if not values]
+    if empty:
+        raise ValueError(
+            f"`when` has no value for {empty[0]!r}, so that the dimension never exists; give one."
+        )
+    return found
+
+
+def described(when: WhenGiven) -> str:
+    """The condition as an argument of a dimension; empty for one that always exists."""
+    return f", when={as_dict(when)}" if isinstance(when, tuple) and when else ""
+
+
+def as_dict(when: When) -> dict[str, list[Choice]]:
+    """The condition as people give it."""
+    return {name: list(values) for name, values in when}
+
+
+def as_json(when: Any) -> dict[str, Any]:
+    """The condition as a field of a dimension's JSON; none for one that always exists."""
+    return {"when": as_dict(when)} if when else {}
