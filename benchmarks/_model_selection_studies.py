@@ -1,8 +1,9 @@
-"""One prior of the benchmark with a conditional space: the past, what is learned from it, and all
-samplers on the same unseen tasks."""
+"""The benchmark with a conditional space: past studies, a prior learned from them, and a sampler on
+unseen tasks."""
 
 import importlib.util
 import json
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -94,32 +95,41 @@ def available_arms() -> list[str]:
     return [name for name, arm in ARMS.items() if has_torch or not arm.needs_torch]
 
 
-def evaluate(plan: Plan, arms: list[str], out: Path) -> int:
-    """Do what is not done yet; every finished study is one line of `prior-N.jsonl`.
+def prepare(plan: Plan, out: Path) -> None:
+    """The past studies of a prior, in the folder `prior-N`; those that are there stay."""
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    database = _folder(plan, out) / "past.db"
+    if not database.exists():
+        make_past(draw(plan)[0], database, plan)
 
-    - `out`: also keeps the past studies and the prior, in the folder `prior-N`.
+
+def evaluate(plan: Plan, name: str, out: Path) -> str:
+    """One arm on the unseen tasks of one prior; a finished study is a line of the arm's file.
+
+    What is in the file already is not done again, and a learned prior is kept.
     """
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    folder, records = out / f"prior-{plan.prior}", out / f"prior-{plan.prior}.jsonl"
-    folder.mkdir(parents=True, exist_ok=True)
-    done = {(each["arm"], each["task"]) for each in _finished(records, plan)}
+    arm, folder = ARMS[name], _folder(plan, out)
+    records = folder / f"{re.sub(r'[^a-zA-Z]+', '-', name)}.jsonl"
+    done = _finished(records, {"plan": asdict(plan), "arm": name})
     past, unseen = draw(plan)
-    if not (folder / "past.db").exists():
-        make_past(past, folder / "past.db", plan)
-    studies = past_studies(folder / "past.db", past)
-    orders = {SEEN: ordered(studies, studies), EVALUATED: ordered(studies, past)}
-    for name in arms:
-        arm = ARMS[name]
-        if arm.needs_prior and not (folder / "prior").exists():
-            _append(records, {"learned_in": learn(folder, plan)})
-        for i, task in enumerate(unseen):
-            if (name, task.name) in done:
-                continue
+    if arm.needs_prior and not (folder / "prior").exists():
+        _append(records, {"learned_in": learn(folder, plan)})
+    enqueued = _enqueued(arm, folder / "past.db", past)
+    for i, task in enumerate(unseen):
+        if task.name not in done:
             sampler = arm.sampler(folder / "prior", 1000 * plan.prior + i)
-            enqueued = orders[arm.enqueued][:NUM_ENQUEUED] if arm.enqueued else []
             outcome = run_study(task, sampler, plan.trials, enqueued, flat=arm.flat)
-            _append(records, {"arm": name, "task": task.name, **outcome})
-    return plan.prior
+            _append(records, {"task": task.name, **outcome})
+    return f"prior {plan.prior}, {name}"
+
+
+def _enqueued(arm: Arm, database: Path, past: list[ModelSelectionTask]) -> list[dict[str, Any]]:
+    if arm.enqueued is None:
+        return []
+    studies = past_studies(database, past)
+    judges = past if arm.enqueued == EVALUATED else studies
+    return ordered(studies, judges)[:NUM_ENQUEUED]
 
 
 def draw(plan: Plan) -> tuple[list[ModelSelectionTask], list[ModelSelectionTask]]:
@@ -242,18 +252,24 @@ def greedy_order(regret: Float[np.ndarray, "c s"]) -> list[int]:
     return order
 
 
-def _finished(records: Path, plan: Plan) -> list[dict[str, Any]]:
-    """The studies of a file, whose first line says how they were made; a new file is begun."""
+def _folder(plan: Plan, out: Path) -> Path:
+    folder = out / f"prior-{plan.prior}"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _finished(records: Path, begin: Mapping[str, Any]) -> set[str]:
+    """The tasks in a file, whose first line says how it was made; a new file is begun."""
     text = records.read_text() if records.exists() else ""
     whole = text[: text.rfind("\n") + 1]  # it may have been stopped in the middle of a line
-    records.write_text(whole or json.dumps({"plan": asdict(plan)}) + "\n")
-    first, *studies = [json.loads(line) for line in records.read_text().splitlines()]
-    if first["plan"] != asdict(plan):
+    records.write_text(whole or json.dumps(begin) + "\n")
+    first, *lines = [json.loads(line) for line in records.read_text().splitlines()]
+    if first != begin:
         raise ValueError(
-            f"{records} was made with {first['plan']}, not with {asdict(plan)}; give another "
+            f"{records} was made with {first['plan']}, not with {begin['plan']}; give another "
             "folder with --out."
         )
-    return [line for line in studies if "arm" in line]
+    return {line["task"] for line in lines if "task" in line}
 
 
 def _append(records: Path, line: Mapping[str, Any]) -> None:

@@ -43,7 +43,7 @@ from jaxtyping import Float
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks._model_selection_studies import ARMS, Plan, available_arms, draw, evaluate
+from benchmarks._model_selection_studies import ARMS, Plan, available_arms, draw, evaluate, prepare
 from benchmarks._processes import ONE_THREAD
 from benchmarks._studies import OURS, markdown, shown
 from metaprior.metrics import mean_and_interval
@@ -68,7 +68,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=30)
     parser.add_argument("--budget", default="normal", help="of learning")
     parser.add_argument("--arms", nargs="+", choices=ARMS, metavar="ARM", help="by default all")
-    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="one for each prior")
+    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="at a time")
     parser.add_argument("--markdown", action="store_true", help="print tables for a page")
     arguments = parser.parse_args()
     folder = arguments.show or arguments.out
@@ -79,7 +79,7 @@ def main() -> None:
 
 
 def make(arguments: argparse.Namespace) -> None:
-    """All priors, each in a process of its own with one thread."""
+    """All samplers after all priors, in processes with one thread each."""
     arguments.out.mkdir(parents=True, exist_ok=True)
     arms = arguments.arms or available_arms()
     missing = [name for name in ARMS if name not in arms]
@@ -101,13 +101,15 @@ def make(arguments: argparse.Namespace) -> None:
         draw(plans[0])
     except ValueError as error:
         raise SystemExit(str(error)) from None
-    spawn = multiprocessing.get_context("spawn")
+    # Learning takes longest: our sampler is first among the arms.
+    jobs = [(plan, arm) for arm in arms for plan in plans]
     start = time.perf_counter()
-    with ProcessPoolExecutor(min(arguments.processes, len(plans)), spawn) as pool:
-        for done in as_completed(
-            [pool.submit(evaluate, plan, arms, arguments.out) for plan in plans]
-        ):
-            print(f"prior {done.result()}: done, {time.perf_counter() - start:.0f} s", flush=True)
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(arguments.processes, len(jobs)), spawn) as pool:
+        list(pool.map(prepare, plans, [arguments.out] * len(plans)))
+        futures = [pool.submit(evaluate, plan, arm, arguments.out) for plan, arm in jobs]
+        for finished in as_completed(futures):
+            print(f"{finished.result()}: done, {time.perf_counter() - start:.0f} s", flush=True)
 
 
 class Studies(NamedTuple):
@@ -120,15 +122,13 @@ class Studies(NamedTuple):
 def read(folder: Path) -> dict[str, Studies]:
     """The finished studies of every arm."""
     found: dict[str, Studies] = {}
-    for path in sorted(folder.glob("prior-*.jsonl")):
+    for path in sorted(folder.glob("prior-*/*.jsonl")):
         first, *lines = [json.loads(line) for line in path.read_text().splitlines()]
-        prior = first["plan"]["prior"]
+        studies = found.setdefault(first["arm"], Studies({}, {}))
         for line in lines:
-            if "arm" not in line:
-                continue
-            studies = found.setdefault(line["arm"], Studies({}, {}))
-            studies.regret[prior, line["task"]] = line["regret"]
-            studies.seconds[prior, line["task"]] = line["seconds"]
+            if "task" in line:
+                key = (first["plan"]["prior"], line["task"])
+                studies.regret[key], studies.seconds[key] = line["regret"], line["seconds"]
     if not found:
         raise SystemExit(f"There are no finished studies in {folder}; make them with --out.")
     return {name: found[name] for name in ARMS if name in found}

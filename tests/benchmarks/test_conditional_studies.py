@@ -1,5 +1,6 @@
 """The benchmark with a conditional space, small: who comes first, what is kept, what is shown."""
 
+import itertools
 import json
 from dataclasses import replace
 
@@ -17,7 +18,6 @@ from benchmarks._studies import OURS, new_study, suggested
 from metaprior.lab.environments import MODEL_SELECTION, model_selection_tasks
 
 PLAN = studies.Plan(prior=3, past=3, past_trials=12, tasks=2, trials=4, budget="fast")
-FREE = ["TPESampler", "random"]  # these need neither a prior nor PyTorch
 
 
 @settings(max_examples=60, deadline=None)
@@ -47,37 +47,31 @@ def test_draw_keeps_past_unseen_and_tuning_tasks_apart():
         studies.draw(replace(plan, prior=studies.TUNING))
 
 
-def finished(folder):
+def finished(file):
     """What a file says, without the times."""
-    lines = [json.loads(line) for line in (folder / "prior-3.jsonl").read_text().splitlines()]
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
     return [{key: line[key] for key in line if key != "seconds"} for line in lines]
 
 
 def test_evaluate_goes_on_where_it_stopped(tmp_path):
-    studies.evaluate(PLAN, FREE, tmp_path)
-    first = finished(tmp_path)
-    assert [line.get("arm") for line in first] == [
-        None,
-        "TPESampler",
-        "TPESampler",
-        *2 * ["random"],
-    ]
+    studies.evaluate(PLAN, "TPESampler", tmp_path)
+    file = tmp_path / "prior-3" / "TPESampler.jsonl"
+    text, first = file.read_text(), finished(file)
+    assert [line.get("task") for line in first[1:]] == [t.name for t in studies.draw(PLAN)[1]]
     assert all(len(line["regret"]) == 4 for line in first[1:])
-    file = tmp_path / "prior-3.jsonl"
-    text = file.read_text()
-    studies.evaluate(PLAN, FREE, tmp_path)
+    studies.evaluate(PLAN, "TPESampler", tmp_path)
     assert file.read_text() == text
     file.write_text(text[: len(text) - 40])  # stopped while it wrote the last line
-    studies.evaluate(PLAN, FREE, tmp_path)
-    assert finished(tmp_path) == first
+    studies.evaluate(PLAN, "TPESampler", tmp_path)
+    assert finished(file) == first
     with pytest.raises(ValueError, match="give another folder with --out"):
-        studies.evaluate(replace(PLAN, trials=5), FREE, tmp_path)
+        studies.evaluate(replace(PLAN, trials=5), "TPESampler", tmp_path)
 
 
 def test_past_best_is_ordered_and_tried_first(tmp_path):
     past, unseen = studies.draw(PLAN)
-    studies.make_past(past, tmp_path / "past.db", PLAN)
-    known = studies.past_studies(tmp_path / "past.db", past)
+    studies.prepare(PLAN, tmp_path)
+    known = studies.past_studies(tmp_path / "prior-3" / "past.db", past)
     assert [len(study.rows()) for study in known] == 3 * [12]
     best = [max(study.rows(), key=lambda row: row[1])[0] for study in known]
     order = studies.ordered(known, past)
@@ -112,15 +106,16 @@ def test_tables_pair_the_samplers_by_prior(tmp_path):
     """Three priors of two tasks, and a study that only one sampler has finished."""
     rng = np.random.default_rng(0)
     regret = rng.uniform(size=(2, 3, 2, 3))
-    for prior in range(3):
-        lines = [{"plan": {"prior": prior}}, {"learned_in": 1.0}]
-        for i, arm in enumerate((OURS, "random")):
-            for task in range(2):
-                curve = regret[i, prior, task].tolist()
-                lines.append({"arm": arm, "task": f"{task}", "regret": curve, "seconds": [0.1]})
-        lines.append({"arm": OURS, "task": "2", "regret": [9.0, 9.0, 9.0], "seconds": [0.1]})
-        text = "\n".join(map(json.dumps, lines)) + "\n"
-        (tmp_path / f"prior-{prior}.jsonl").write_text(text)
+    for prior, (i, arm) in itertools.product(range(3), enumerate((OURS, "random"))):
+        lines = [{"plan": {"prior": prior}, "arm": arm}, {"learned_in": 1.0}]
+        for task in range(2):
+            curve = regret[i, prior, task].tolist()
+            lines.append({"task": f"{task}", "regret": curve, "seconds": [0.1]})
+        if arm == OURS:
+            lines.append({"task": "2", "regret": [9.0, 9.0, 9.0], "seconds": [0.1]})
+        file = tmp_path / f"prior-{prior}" / f"{arm}.jsonl"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("\n".join(map(json.dumps, lines)) + "\n")
     found = command.by_prior(command.read(tmp_path))
     np.testing.assert_allclose(found[OURS], regret[0].mean(axis=1))
     (_, _, first), (_, header, paired), (_, _, every) = command.tables(command.read(tmp_path))
