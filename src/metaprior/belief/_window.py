@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from metaprior.belief._belief import AbstractBelief
-from metaprior.belief._members import AbstractMembers, AbstractPath, MemberSlopes
+from metaprior.belief._members import AbstractMembers, AbstractPath, Cross, MemberSlopes
 from metaprior.belief._mixture import BeliefMoments, Group, Groups
 from metaprior.data import Space
 
@@ -141,6 +141,10 @@ class SeenMembers(AbstractMembers):
     def slopes(self, x):
         moments, mean, variance = self.members.slopes(self.view(x))
         return MemberSlopes(moments, self.view.pullback(x, mean), self.view.pullback(x, variance))
+
+    def cross(self, x, anchors):
+        seen = self.members.cross(self.view(x), self.view(anchors))
+        return Cross(seen.values, lambda c: self.view.pullback(x, seen.pullback(c)))
 
     def joint(self, index, x):
         return self.members.joint(index, self.view(x))

@@ -65,7 +65,9 @@ class Optimizer:
         # Follows from what was told: what was told last time, and the trust then.
         self._judged: tuple[int, float | None] | None = None
         self._pending = np.zeros((0, width))
-        self._failed = np.zeros((0, width))
+        # Queries that failed or were stopped early, and what they are at most: see `RunSoFar`.
+        self._lost = np.zeros((0, width))
+        self._limit = np.zeros(0)
         self._rows, self._candidates = _checked(self.space, candidates)
 
     @overload
@@ -91,17 +93,23 @@ class Optimizer:
             points.append(self._point(x))
         return points[0] if n is None else points
 
-    def tell(self, x: Point, value: float | None) -> None:
+    def tell(self, x: Point, value: float | None, *, stopped: bool = False) -> None:
         """Report what was observed at `x`, asked for or not.
 
         `None` or NaN reports a failure: the point is not asked again and its surroundings count
         as no better than the worst observation, but nothing is made up for the record.
+
+        - `stopped`: the query was stopped early, and its result would have been no better than
+          `value`. The point is not asked again and counts as what is expected of it, but no better
+          than `value`; with `None`, just as what is expected.
         """
         (encoded,) = self.space.encode([x])
         number = _number(x, value)
         self._pending = self._pending[~_matches(self._pending, encoded, first=True)]
-        if math.isnan(number):
-            self._failed = np.vstack([self._failed, encoded])
+        if stopped or math.isnan(number):
+            limit = math.inf if stopped and math.isnan(number) else self._sign * number
+            self._lost = np.vstack([self._lost, encoded])
+            self._limit = np.append(self._limit, limit)
         else:
             self._told.append(dict(x))
             self._x = np.vstack([self._x, encoded])
@@ -150,7 +158,7 @@ class Optimizer:
 
     @property
     def observations(self) -> list[tuple[Point, float]]:
-        """Everything told so far that did not fail, in order."""
+        """Everything observed so far, without what failed or was stopped early, in order."""
         return list(zip(map(dict, self._told), (self._sign * self._y).tolist(), strict=True))
 
     @property
@@ -166,7 +174,10 @@ class Optimizer:
 
     def _summary(self) -> Summary:
         best, count = self.best, self._candidates
-        told = f"{len(self._y)} observed, {len(self._failed)} failed, {len(self._pending)} pending"
+        failed = int(np.sum(np.isnan(self._limit)))
+        told = f"{len(self._y)} observed, {failed} failed, {len(self._pending)} pending"
+        if failed < len(self._limit):
+            told += f", {len(self._limit) - failed} stopped early"
         point = "" if best is None else ", ".join(f"{k}={shown(v)}" for k, v in best.x.items())
         return Summary(
             f"Optimizer to {self.prior.direction}",
@@ -209,7 +220,7 @@ class Optimizer:
     def _suggest(self, moves: Moves) -> Float[np.ndarray, " d"]:
         rng = np.random.default_rng([self._seed, self._num_asked])
         self._num_asked += 1
-        run = RunSoFar(self._x, self._y, self._pending, self._failed)
+        run = RunSoFar(self._x, self._y, self._pending, self._lost, self._limit)
         belief = self._settled_belief()
         if self._candidates is None:
             return propose(belief, self._acquisition, moves, run, self._search, rng)
@@ -219,7 +230,7 @@ class Optimizer:
 
     def _settled_belief(self) -> AbstractBelief:
         """The belief at the trust that the observations alone give to a guarded prior: beliefs
-        about pending and failed queries are no evidence."""
+        about pending and lost queries are no evidence."""
         trust = self.trust
         return self._belief if trust is None else self._belief.settled(trust)
 
@@ -227,7 +238,7 @@ class Optimizer:
         self, candidates: Float[np.ndarray, "m d"], moves: Moves
     ) -> Bool[np.ndarray, " m"]:
         """Which candidates have not been asked and have the values that are fixed, one at least."""
-        allowed = unused(candidates, np.vstack([self._x, self._pending, self._failed]))
+        allowed = unused(candidates, np.vstack([self._x, self._pending, self._lost]))
         if not allowed.any():
             raise ValueError(
                 f"All {len(candidates)} candidates have been asked; stop here, or start an "

@@ -79,9 +79,7 @@ class Conditions:
         first = [next(i for i in order if dimensions[i].when == when) for when in whens]
         self._parents = [parents[i] for i in first]
         self._owner = np.repeat(np.arange(len(dimensions)), widths)
-        self.canonical = np.concatenate(
-            [np.full(w, 1.0 / w if w > 1 else 0.5) for w in widths]
-        )
+        self.canonical = np.concatenate([np.full(w, 1.0 / w if w > 1 else 0.5) for w in widths])
         together: dict[When, list[int]] = {}
         for i, dimension in enumerate(dimensions):
             if dimension.when and not isinstance(dimension, Categorical):
@@ -252,7 +250,7 @@ def _in_order(parents: list[list[int]], names: list[str] | None = None) -> list[
             circle = [*path[path.index(i) :], i]
             told = " -> ".join(repr(names[j] if names else j) for j in circle)
             raise ValueError(
-                f"Dimensions depend on each other in a circle: {told}; remove one of the conditions."
+                f"Dimensions depend on each other in a circle: {told}; remove one condition."
             )
         if i not in order:
             path.append(i)

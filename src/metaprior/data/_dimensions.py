@@ -327,5 +327,3 @@ def _described(dimension: Real | Integer) -> str:
 def _extras(dimension: Real | Integer) -> dict[str, Any]:
     step = {} if dimension.step is None else {"step": dimension.step}
     return step | as_json(dimension.when)
-
-

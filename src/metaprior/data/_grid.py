@@ -62,11 +62,11 @@ def checked_step(dimension: Stepped) -> int | float:
     if step is None or not 0 < step < math.inf:
         raise ValueError(f"The step of {dimension} is not a positive number; give one.")
     if dimension.log and step != 1:
-        raise ValueError(
-            f"{dimension} has a step on a log scale; leave out one of the two."
-        )
+        raise ValueError(f"{dimension} has a step on a log scale; leave out one of the two.")
     count = (dimension.high - dimension.low) / step
-    if abs(count - round(count)) > _ON_THE_GRID or not 1 <= round(count) <= LARGEST_INTEGER:
+    if count > LARGEST_INTEGER:
+        raise ValueError(f"The step of {dimension} is too small beside its bounds; leave it out.")
+    if abs(count - round(count)) > _ON_THE_GRID or round(count) < 1:
         last = dimension.low + math.floor(count) * step
         raise ValueError(
             f"The step of {dimension} does not fit its bounds: from {dimension.low} it leads to "

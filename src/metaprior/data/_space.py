@@ -5,7 +5,7 @@ other units. Whole-column masks and tables are computed once, in NumPy, so that 
 JAX compiles are a few operations on vectors, whatever the number of dimensions.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import ModuleType
@@ -20,7 +20,7 @@ from metaprior.data._dimensions import Dimension as Dimension
 from metaprior.data._dimensions import Integer as Integer
 from metaprior.data._dimensions import Real as Real
 from metaprior.data._grid import IntegerGrid
-from metaprior.data._points import Column, as_native, complaint, is_missing, read_columns
+from metaprior.data._points import Column, Complaint, as_native, complaint, is_missing, read_columns
 from metaprior.data._points import Points as Points
 from metaprior.words import shortened
 
@@ -39,7 +39,8 @@ class Space:
     """Named dimensions in the order given: `Space(lr=Real(1e-4, 1e-1, log=True), ...)`.
 
     A point has a value for each dimension that exists there, and no others: `when=` of a dimension
-    says where it exists. A space is a hashable value, so that it can be a static field of what JAX compiles.
+    says where it exists. A space is a hashable value, so that it can be a static field of what JAX
+    compiles.
     """
 
     names: tuple[str, ...]
@@ -101,6 +102,18 @@ class Space:
         """Where which dimensions exist; `None` if all exist everywhere."""
         return conditions_of(self.names, self.dimensions)
 
+    def existing(self, point: Mapping[str, Any]) -> list[str]:
+        """The names of the dimensions that exist at a point, as far as it has their parents."""
+        whens = dict(zip(self.names, (d.when for d in self.dimensions), strict=True))
+
+        def exists(name: str) -> bool:
+            return all(
+                parent in point and point[parent] in values and exists(parent)
+                for parent, values in whens[name]
+            )
+
+        return [name for name in self.names if exists(name)]
+
     def as_dicts(self, points: Points, *, where: str = "") -> list[dict[str, Any]]:
         """The same points as a list of dicts, values untouched and not yet checked."""
         columns = self._columns(points, where)
@@ -124,14 +137,20 @@ class Space:
         - `where`: what to call the points in an error, such as `"task 3"`.
         """
         columns = self._columns(points, where)
-        named = zip(self.names, self.dimensions, columns, strict=True)
+        return self.encode_columns(columns, lambda name: complaint(where, f"dimension {name!r}"))
+
+    def encode_columns(
+        self, columns: list[Column], complain: Callable[[str], Complaint]
+    ) -> Float[np.ndarray, "m num_columns"]:
+        """Points of the unit cube for one column of values per dimension.
+
+        - `complain`: how to complain about the column of a name.
+        """
         if self.conditions is not None:
-            return _encoded_where_given(self, columns, where)
+            return _encoded_where_given(self, columns, complain)
+        named = zip(self.names, self.dimensions, columns, strict=True)
         return np.concatenate(
-            [
-                dimension.encode(column, complaint(where, f"dimension {name!r}"))
-                for name, dimension, column in named
-            ],
+            [dimension.encode(column, complain(name)) for name, dimension, column in named],
             axis=1,
         )
 
@@ -340,7 +359,7 @@ def _dimension_from_json(index: int, entry: Any) -> tuple[str, Dimension]:
 
 
 def _encoded_where_given(
-    space: Space, columns: list[Column], where: str
+    space: Space, columns: list[Column], complain: Callable[[str], Complaint]
 ) -> Float[np.ndarray, "m num_columns"]:
     """Encoded points that have values for the dimensions that exist there, and for no others."""
     conditions = space.conditions
@@ -350,15 +369,14 @@ def _encoded_where_given(
     unit = np.tile(conditions.canonical, (len(columns[0]), 1))
     for i, (name, dimension) in enumerate(zip(space.names, space.dimensions, strict=True)):
         rows = np.flatnonzero(is_given[i]) if dimension.when else np.arange(len(unit))
-        complain = complaint(where, f"dimension {name!r}")
         values = [columns[i][row] for row in rows] if dimension.when else columns[i]
         unit[rows, starts[i] : starts[i + 1]] = dimension.encode(
-            values, lambda k, problem, rows=rows, complain=complain: complain(int(rows[k]), problem)
+            values, lambda k, problem, rows=rows, name=name: complain(name)(int(rows[k]), problem)
         )
     for i, exists in enumerate(conditions.exists(unit).T):
         wrong = np.flatnonzero(exists != is_given[i])
         if space.dimensions[i].when and wrong.size:
-            raise _misplaced(space, i, int(wrong[0]), is_given, columns, where)
+            raise _misplaced(space, i, int(wrong[0]), is_given, columns, complain)
     return conditions.settle(unit)
 
 
@@ -368,11 +386,10 @@ def _misplaced(
     row: int,
     is_given: list[Bool[np.ndarray, " m"]],
     columns: list[Column],
-    where: str,
+    complain: Callable[[str], Complaint],
 ) -> ValueError:
     """An error for a value where there should be none, or the other way round."""
     name, dimension = space.names[index], space.dimensions[index]
-    complain = complaint(where, f"dimension {name!r}")
     rule = " and ".join(
         f"{parent!r} is {' or '.join(map(repr, values))}" for parent, values in dimension.when
     )
@@ -385,8 +402,8 @@ def _misplaced(
     )
     if is_given[index][row]:
         received = shortened(as_native(columns[index][row]))
-        return complain(
+        return complain(name)(
             row,
             f"received {received}, but it exists only if {rule}, and here {now}; leave it out",
         )
-    return complain(row, f"has no value, but it exists since {now}; give one")
+    return complain(name)(row, f"has no value, but it exists since {now}; give one")

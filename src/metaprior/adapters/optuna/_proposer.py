@@ -12,10 +12,12 @@ from optuna.distributions import BaseDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from metaprior.adapters.optuna._study_window import in_space, is_varied, study_window, whole_window
+from metaprior.adapters.optuna._pruned import EarlyStops
+from metaprior.adapters.optuna._study_window import in_space, news, study_window, whole_window
 from metaprior.belief import Prior
 from metaprior.bo import Optimizer, Window, constrained_improvement
 from metaprior.data import direction_sign
+from metaprior.words import listed
 
 # Workers between the start of a trial and its first parameter are counted up to this number.
 MOST_STARTING = 64
@@ -43,8 +45,9 @@ class StudyProposer:
     - `seed`: workers with the same seed that see the same trials compute the same list of points,
       and each takes a different one.
 
-    The ranges that the study's trials asked for are a window on the space of the prior; a trial
-    outside of it is ignored. Until a trial is complete, the window is the whole space.
+    The ranges that the study's trials asked for are a window on the space of the prior, with what
+    the prior does not know beside it; a trial outside of it is ignored. Until a trial is complete,
+    the window is the whole space.
     """
 
     def __init__(self, prior: Prior, seed: int):
@@ -55,18 +58,22 @@ class StudyProposer:
         self._start()
 
     def asked(self, study: Study) -> dict[str, BaseDistribution]:
-        """The newest distribution of every parameter that prior and study share."""
+        """The newest distribution of every parameter that is modelled."""
         self._read(study, study.get_trials(deepcopy=False))
         if self._window is None:
             return {}
         names = [name for name, _ in self._window.ranges]
         return {name: self._newest[name] for name in names if name in self._newest}
 
+    def models(self, name: str) -> bool:
+        """Whether a proposal has a value for the parameter."""
+        return self._window is not None and name in dict(self._window.ranges)
+
     def propose(
         self, study: Study, trial: FrozenTrial, free: Collection[str] | None = None
     ) -> dict[str, Any]:
-        """The point that `trial` should try, as values of the prior's space: the same one on every
-        call; empty if the study uses nothing of the prior's space.
+        """The point that `trial` should try, in the study's units: the same one on every call;
+        empty if the study uses nothing of the prior's space.
 
         - `free`: the parameters to choose, if another sampler fixes the others.
         """
@@ -101,6 +108,7 @@ class StudyProposer:
         if self._window is None:
             return {}
         branch = self._optimizer.fork(seed=self._seed_now(), acquisition=self._acquisition())
+        self._tell_pruned(study, branch)
         running = self._running(trials, trial)
         under_way = [self._under_way(other) for other in running]
         branch.expect([point for point in under_way if point is not None])
@@ -160,7 +168,7 @@ class StudyProposer:
             if window != self._window:
                 self._look_through(window)
                 new = list(finished.values())
-            self._warn_of_what_is_lost(study, window)
+            self._warn_of_what_is_new(study, window)
         for trial in new:
             self._tell(study, trial)
 
@@ -172,8 +180,25 @@ class StudyProposer:
             self._distributions.setdefault(name, {})[distribution] = None
             self._newest[name] = distribution
 
+    def _tell_pruned(self, study: Study, branch: Optimizer) -> None:
+        """Tell `branch` of the trials that were stopped early.
+
+        What they are at most follows from all complete trials, those that came after them
+        included, so it is worked out anew for every proposal.
+        """
+        stops = EarlyStops(self._read_trials.values(), study.direction)
+        for trial in stops.pruned:
+            point = self._in_window(trial.params)
+            if point is not None:
+                limit = stops.limit(trial)
+                branch.tell(point, None if limit is None else self._own(study, limit), stopped=True)
+
+    def _own(self, study: Study, value: float) -> float:
+        """A value of the study in the direction of the prior."""
+        return value if self._prior.direction == study.direction.name.lower() else -value
+
     def _tell(self, study: Study, trial: FrozenTrial) -> None:
-        # Pruned trials were stopped early: their last value is not one of the objective.
+        # What a pruned trial says depends on trials that may come after it: see `_tell_pruned`.
         if self._window is None or trial.state == TrialState.PRUNED:
             return
         if trial.state == TrialState.FAIL:
@@ -189,8 +214,7 @@ class StudyProposer:
         if not math.isfinite(value):
             self._optimizer.tell(point, None)
             return
-        own = self._prior.direction == study.direction.name.lower()
-        value = value if own else -value
+        value = self._own(study, value)
         self._optimizer.tell(point, value)
         better = direction_sign(self._prior.direction) * value
         self._observations.append(Observation(point, better, trial.constraints))
@@ -234,32 +258,26 @@ class StudyProposer:
             np.random.SeedSequence([self._seed, len(self._read_trials)]).generate_state(1)[0]
         )
 
-    def _warn_of_what_is_lost(self, study: Study, window: Window | None) -> None:
-        used = {name for name, _ in window.ranges} if window is not None else set()
-        # A parameter that the study never varies is no loss.
-        varied = {name for name, found in self._distributions.items() if is_varied(found)}
-        space = self._prior.space
-        if not used:
+    def _warn_of_what_is_new(self, study: Study, window: Window | None) -> None:
+        if window is None:
             self._warn(
-                "",
+                [""],
                 f"Nothing of the prior can be used for study {study.study_name!r}: its parameters "
-                f"are {list(self._distributions)}, those of the prior are {space}; they are "
-                "sampled independently until it gets a prior that was learned for them.",
+                f"are {list(self._distributions)}, those of the prior are {self._prior.space}; "
+                "they are sampled independently until it gets a prior that was learned for them.",
             )
             return
-        for name, dimension in zip(space.names, space.dimensions, strict=True):
-            if name in varied and name not in used:
-                self._warn(
-                    name,
-                    f"The prior cannot be used for the parameter {name!r} of study "
-                    f"{study.study_name!r}: it knows {dimension}, and the study asks for "
-                    f"{self._newest[name]}; the parameter is sampled independently.",
-                )
+        found = {name: words for name, words in news(window).items() if name not in self._warned}
+        self._warn(
+            list(found),
+            f"Study {study.study_name!r} has what its prior does not know: "
+            f"{listed(list(found.values()), 8)}; there, the trials of this study decide.",
+        )
 
-    def _warn(self, about: str, sentence: str) -> None:
+    def _warn(self, about: Collection[str], sentence: str) -> None:
         """Warn of each thing once in the life of this proposer."""
-        if about not in self._warned:
-            self._warned.add(about)
+        if not self._warned.issuperset(about):
+            self._warned.update(about)
             warnings.warn(sentence, UserWarning, stacklevel=2)
 
 

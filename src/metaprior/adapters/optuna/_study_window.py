@@ -1,4 +1,4 @@
-"""What a study uses of the space of a prior, and values of the prior as the study takes them."""
+"""What a study uses of the space of a prior and adds to it, and values as the study takes them."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -10,9 +10,19 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from metaprior.adapters.optuna._distributions import as_choice, nearest_value
-from metaprior.bo import Numbers, Options, Range, Window, whole_range
-from metaprior.data import Space
+from metaprior.adapters.optuna._distributions import as_choice
+from metaprior.bo import (
+    Numbers,
+    Options,
+    Range,
+    Window,
+    covers,
+    new_choices,
+    surplus,
+    whole_range,
+)
+from metaprior.data import Categorical, Space
+from metaprior.words import listed
 
 
 def whole_window(space: Space) -> Window:
@@ -22,21 +32,46 @@ def whole_window(space: Space) -> Window:
 
 
 def study_window(space: Space, asked: Mapping[str, Collection[BaseDistribution]]) -> Window | None:
-    """The part of `space` that a study with the distributions `asked` can use; `None` if it can
-    use nothing of it.
+    """What a study with the distributions `asked` uses of `space`, and what it adds to it; `None`
+    if it can use nothing of it.
 
     Bounds that differ from trial to trial are joined, so that no trial lies outside.
     """
     ranges, held = [], []
     for name, dimension in zip(space.names, space.dimensions, strict=True):
-        found = _joined(asked[name]).within(dimension) if name in asked else None
-        if found is None:
+        if name not in asked:
             continue
-        if found.only is None:
-            ranges.append((name, found))
-        else:
-            held.append((name, found.only))
-    return Window(space, tuple(ranges), tuple(held)) if ranges else None
+        every = _joined(asked[name])
+        known = every.within(dimension)
+        if every.only is None:
+            ranges.append((name, known if known is not None and covers(known, every) else every))
+        elif known is not None:
+            held.append((name, known.only))
+    unknown = {name: _joined(found) for name, found in asked.items() if name not in space.names}
+    ranges += [(name, every) for name, every in unknown.items() if every.only is None]
+    window = Window(space, tuple(ranges), tuple(held))
+    return window if any(window.known_dimension(name) for name, _ in ranges) else None
+
+
+def news(window: Window) -> dict[str, str]:
+    """What a window adds to the space of a prior, in words, by parameter."""
+    found = {}
+    for name, r in window.ranges:
+        dimension = window.known_dimension(name)
+        if name not in window.whole.names:
+            found[name] = f"the parameter {name!r}"
+        elif dimension is None:
+            own, other = ("categorical", "a number")[:: 1 if isinstance(r, Options) else -1]
+            found[name] = f"the parameter {name!r}, which is {own} here and {other} in the prior"
+        elif isinstance(r, Options):
+            added = [repr(choice) for choice in new_choices(r, dimension)]
+            if added:
+                found[name] = f"{listed(added, 5)} as choices of {name!r}"
+        elif surplus(r, dimension) is not None:
+            assert not isinstance(dimension, Categorical)
+            known = f"{dimension.low:g} to {dimension.high:g}"
+            found[name] = f"{name!r} from {r.low:g} to {r.high:g} (it knows {known})"
+    return found
 
 
 def shared_range(space: Space, name: str, distribution: BaseDistribution) -> Range | None:
@@ -47,18 +82,27 @@ def shared_range(space: Space, name: str, distribution: BaseDistribution) -> Ran
     return None if found is None or found.only is not None else found
 
 
-def as_asked(value: Any, shared: Range, distribution: BaseDistribution) -> Any:
-    """The value nearest to `value` that space and distribution both have, as Optuna takes it."""
-    if isinstance(shared, Numbers):
-        value = min(max(value, shared.low), shared.high)
-    elif value not in shared.choices:
-        value = shared.choices[0]
-    return nearest_value(value, distribution)
+def as_offered(value: Any, space: Space, name: str, distribution: BaseDistribution) -> Any:
+    """A proposed value as far as the distribution offers it, `None` if it does not.
 
-
-def is_varied(distributions: Collection[BaseDistribution]) -> bool:
-    """Whether a parameter with these distributions can have more than one value."""
-    return _joined(distributions).only is None
+    A value that the distribution does not have is moved to what it shares with the space.
+    """
+    if isinstance(distribution, CategoricalDistribution):
+        offered = [as_choice(choice) for choice in distribution.choices]
+        is_offered = any(value == choice and type(value) is type(choice) for choice in offered)
+    else:
+        assert isinstance(distribution, (FloatDistribution, IntDistribution))
+        is_number = not isinstance(value, str)
+        is_offered = is_number and distribution.low <= value <= distribution.high
+    if not is_offered:
+        shared = shared_range(space, name, distribution)
+        if shared is None:
+            return None
+        if isinstance(shared, Numbers):
+            value = min(max(value, shared.low), shared.high)
+        elif value not in shared.choices:
+            value = shared.choices[0]
+    return value
 
 
 def in_space(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -74,7 +118,7 @@ def _joined(distributions: Collection[BaseDistribution]) -> Range:
         return Options(tuple(choices))
     numbers = [d for d in distributions if isinstance(d, (FloatDistribution, IntDistribution))]
     low, high = float(min(d.low for d in numbers)), float(max(d.high for d in numbers))
-    return Numbers(low, high, numbers[0].log, _common_step(numbers, low))
+    return Numbers(low, high, numbers[0].log, _common_step(numbers, low)).coarse
 
 
 def _common_step(numbers: list[FloatDistribution | IntDistribution], low: float) -> float | None:

@@ -105,7 +105,9 @@ def test_conditional_belief_compares_branches_by_what_they_share():
 def test_conditional_standardiser_takes_no_scale_from_absence():
     """However rare a branch, its columns are scaled as uniform ones; the others follow the data."""
     rng = np.random.default_rng(0)
-    rare = [{"kind": "linear", "alpha": 0.5, "solver": "a", "share": s} for s in rng.uniform(size=30)]
+    rare = [
+        {"kind": "linear", "alpha": 0.5, "solver": "a", "share": s} for s in rng.uniform(size=30)
+    ]
     rare.append({"kind": "tree", "depth": 2, "eta": 0.1, "share": 0.5})
     tasks = mp.Tasks.from_runs([(rare, rng.normal(size=31))], space=SPACE)
     units = jax.tree.map(np.asarray, fit_standardiser(tasks.x, tasks.y, tasks.mask, SPACE))
