@@ -209,7 +209,8 @@ class MetaPriorSampler(BaseSampler):
         """What is known of the task of a study."""
         if self._features is not None:
             return self._features
-        attributes = study.user_attrs
+        # A bracket of Hyperband is a study without `user_attrs`.
+        attributes = study._storage.get_study_user_attrs(study._study_id)
         features = self._prior.features
         known = {name: attributes[name] for name in features.names if name in attributes}
         features.code(known, where=f"study {study.study_name!r}")  # an error names the study
