@@ -45,7 +45,7 @@ def _posterior_figure(prior: Prior, example: Example, names: list[str], number: 
     points, values = list(example.points[:MOST_POINTS]), np.array(example.values[:MOST_POINTS])
     given = min(MOST_GIVEN, max(1, len(points) // 2))
     best = int(np.argmax(direction_sign(prior.direction) * values[:given]))
-    posterior = prior.condition(points[:given], values[:given])
+    posterior = prior.condition(points[:given], values[:given], features=example.features)
     name = next(name for name in names if name in points[best])
     [along] = slices_through(posterior, points[best], [name])
     places = places_of(along.dimension, [point.get(name) for point in points])
