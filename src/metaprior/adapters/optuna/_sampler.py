@@ -208,7 +208,7 @@ class MetaPriorSampler(BaseSampler):
         """What is known of the task of a study."""
         if self._features is not None:
             return self._features
-        attributes = study.user_attrs
+        attributes = getattr(study, "user_attrs", {})  # the brackets of Hyperband hide them
         features = self._prior.features
         known = {name: attributes[name] for name in features.names if name in attributes}
         features.code(known, where=f"study {study.study_name!r}")  # an error names the study
