@@ -109,7 +109,7 @@ class Window:
             chosen = [False] * width
             if dimension is not None and isinstance(r, Numbers):
                 ends = surplus(r, dimension) or ends
-            elif dimension is not None:
+            elif dimension is not None and isinstance(r, Options):
                 chosen = [choice in new_choices(r, dimension) for choice in r.choices]
             low += [ends[0]] * width
             high += [ends[1]] * width
