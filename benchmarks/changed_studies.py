@@ -39,6 +39,7 @@ KNOWN, WIDE = (2.0, 12.0), (1.0, 20.0)
 CHOICES = ("relu", "tanh", "gelu")
 NEW = "new"
 Sampler = Callable[[int], BaseSampler]
+Top = tuple[float, float, float]
 
 
 class Task(NamedTuple):
@@ -49,7 +50,7 @@ class Task(NamedTuple):
     """
 
     bounds: tuple[float, float]
-    best: tuple[float, float, float]
+    best: Top
     worth: dict[str, float]
     has_parameter: bool = False
     random: tuple[float, float] = KNOWN
@@ -128,7 +129,7 @@ def main() -> None:
         print(markdown(HEADER, rows))
 
 
-def draw(seed: int, low: float, high: float) -> tuple[np.random.Generator, tuple[float, ...]]:
+def draw(seed: int, low: float, high: float) -> tuple[np.random.Generator, Top]:
     """A generator for what else is random, and where the top of a function is."""
     rng = np.random.default_rng([seed, 7])
     return rng, (rng.uniform(low, high), rng.uniform(0.2, 0.6), rng.uniform(0.1, 0.9))

@@ -171,7 +171,7 @@ def test_extended_slopes_are_the_derivatives(case, num):
             def value(v, name=name):
                 return getattr(conditioned.moments(v[None]), name)[0]
 
-            expected = approx_fprime(u, value, 1e-6)
+            expected = np.asarray(approx_fprime(u, value, 1e-6))
             np.testing.assert_allclose(getattr(slopes, name)[0], expected, rtol=1e-4, atol=1e-4)
             np.testing.assert_allclose(getattr(slopes.moments, name)[0], value(u))
 
@@ -225,5 +225,5 @@ def test_extended_paths_vary_as_the_belief_does(case):
     for u in anchors[:3]:
         values, slopes = path.slopes(u[None])
         np.testing.assert_allclose(values, path(u[None]))
-        expected = approx_fprime(u, lambda v: path(v[None])[0], 1e-6)
+        expected = np.asarray(approx_fprime(u, lambda v: path(v[None])[0], 1e-6))
         np.testing.assert_allclose(slopes[0], expected, atol=1e-3)

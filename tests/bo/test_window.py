@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaprior as mp
-from metaprior.belief import AveragedBelief
+from metaprior.belief import AveragedBelief, ExtendedBelief
 from metaprior.bo import Numbers, Options, Window, whole_range
 
 WHOLE = mp.Space(
@@ -122,7 +122,9 @@ def test_window_shows_new_points_at_the_nearest_that_is_known(rate, width, step,
         expected[4:] = 1 / 3
     if point["depth"] < 1:
         expected[2] = 0.0  # where integers end, half a step below the lowest
-    found = WIDE.through(AveragedBelief(0.0, 1.0)).view(in_own(WIDE, point)[None])[0]
+    belief = WIDE.through(AveragedBelief(0.0, 1.0))
+    assert isinstance(belief, ExtendedBelief)
+    found = belief.view(in_own(WIDE, point)[None])[0]
     np.testing.assert_allclose(found, expected, atol=1e-9)
     known = WIDE.novelty()(in_own(WIDE, point)[None])
     assert known.new[0] == 1.0  # there is a new dimension
