@@ -18,7 +18,7 @@ CENTRE = np.linspace(0.35, 0.6, INPUT_DIM)
 
 
 def value_at(point: dict[str, float]) -> float:
-    """A bowl that is no past task."""
+    """A bowl unlike the past tasks."""
     return -float(sum((point[f"x{i}"] - c) ** 2 for i, c in enumerate(CENTRE)))
 
 

@@ -113,7 +113,7 @@ def many(effort: Effort) -> list[Row]:
         _training("our_step", SMALL | {"chunks": CONFIGURATIONS}, effort) as alone,
     ):
         times = take_turns([ours.measure, alone.measure], 3 if effort.quick else 8)
-    what = f"one of {CONFIGURATIONS} trainings at once, a step (reference: alone)"
+    what = f"one of {CONFIGURATIONS} trainings at once, per step (reference: alone)"
     return [faster(what, min(times[0]), min(times[1]), 1)]
 
 

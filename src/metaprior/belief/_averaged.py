@@ -46,7 +46,7 @@ LOG_RATE_WEIGHTS = np.log(np.sqrt(RATES) / np.sum(np.sqrt(RATES)) * RATES**SHAPE
 
 @dataclass(frozen=True)
 class AveragedBelief(AbstractBelief):
-    """A Gaussian process that knows of the past only what a large and what a usual value is.
+    """The averaged GP: of the past it uses only the mean and the spread of the values.
 
     - `y_mean`, `y_std`: of all past values together.
     """

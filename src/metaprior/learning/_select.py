@@ -8,21 +8,14 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int
 
-from metaprior.data import Tasks
+from metaprior.data import TaskFeatures, Tasks
 from metaprior.gp import float64
 from metaprior.learning._batch import Batch, Trainee
 from metaprior.learning._budget import Budget
-from metaprior.learning._exam import (
-    Answers,
-    Exam,
-    Fold,
-    exam_of,
-    folds_of,
-    shuffled,
-    spread_of,
-)
+from metaprior.learning._exam import Answers, Exam, spread_of
 from metaprior.learning._progress import LearnProgress, OnLearnProgress, Watch
-from metaprior.learning._race import Race, run_race, winner
+from metaprior.learning._race import Race, winner
+from metaprior.learning._rounds import NO_FEATURES, Past, best_round
 from metaprior.learning._score import mixed, part, score_by_run
 from metaprior.meta import entry as entry_of
 from metaprior.methods import AbstractGradientMethod, AbstractSurrogate
@@ -30,8 +23,6 @@ from metaprior.methods import AbstractGradientMethod, AbstractSurrogate
 # Fractions of the whole after which each stage ends, for progress reports.
 RACE, CONFIRM = 0.7, 0.9
 COMPILING = "compiling, and choosing a configuration"
-# The share of a limited time that the races may take together.
-RACE_SHARE = 0.55
 
 
 class Selection(NamedTuple):
@@ -45,6 +36,7 @@ class Selection(NamedTuple):
     - `exam`, `answers`: the held-out runs, and what the judged members predicted for them together.
     - `order`: the index of each of the exam's tasks among the user's.
     - `tried`: the number of configurations that raced.
+    - `features`: those of the tasks; the members see the columns of the used ones.
     """
 
     method: AbstractGradientMethod
@@ -57,6 +49,7 @@ class Selection(NamedTuple):
     order: Int[np.ndarray, " n"]
     tried: int
     interrupted: bool
+    features: TaskFeatures = NO_FEATURES
 
 
 @float64
@@ -68,46 +61,26 @@ def select(
     seed: int,
     watch: Watch,
     on_progress: OnLearnProgress | None = None,
+    features: TaskFeatures = NO_FEATURES,
 ) -> Selection:
     """Choose a configuration on held-out runs of `tasks`, and train it on all of them.
 
     - `lanes`: the configurations; those of one lane are of one class and shape and race each other
       with the whole budget, and the best of all lanes wins.
+    - `features`: of the tasks; the used ones join the race one after another.
     """
 
     def report(stage: str, fraction: float, trying: str, best: float | None) -> None:
         if on_progress is not None:
             on_progress(LearnProgress(stage, fraction, trying, best))
 
-    tasks, order = shuffled(tasks, np.random.default_rng(seed))
-    folds = folds_of(tasks.num_tasks, budget.folds)
-    past = _Past(tasks, folds, exam_of(tasks, folds), order, seed)
-    races: list[Race] = []
-    for lane, methods in enumerate(lanes):
+    def report_race(fraction: float, begins: bool, trying: str, best: float | None) -> None:
+        # The first steps of a lane wait for the compiler.
+        stage = COMPILING if begins else "choosing a configuration"
+        report(stage, RACE * fraction, trying, best)
 
-        def report_race(fraction: float, trying: str, best: float | None, lane=lane) -> None:
-            share = (lane + fraction) / len(lanes)
-            # The first steps of a lane wait for the compiler.
-            stage = COMPILING if fraction == 0.0 else "choosing a configuration"
-            report(stage, RACE * share, trying, best)
-
-        races.append(
-            run_race(
-                methods,
-                tasks,
-                folds,
-                past.exam,
-                budget,
-                seed=seed,
-                watch=watch,
-                share=RACE_SHARE * (lane + 1) / len(lanes),
-                report=report_race,
-            )
-        )
-        if watch.interrupted:
-            break
-    standings = [standing for race in races for standing in race.standings]
-    tried = sum(len(lane) for lane in lanes[: len(races)])
+    best = best_round(tasks, features, lanes, budget, seed=seed, watch=watch, report=report_race)
+    past, races, standings, tried = best.past, best.races, best.standings, best.tried
     if watch.interrupted or not standings:
         return _unfinished(races, past, tried, watch)
     first = winner(standings)
@@ -126,18 +99,8 @@ def select(
     return _judged(batch, past, budget.members, tried, watch)
 
 
-class _Past(NamedTuple):
-    """Past runs in random order, cut into folds, and the exam on them."""
-
-    tasks: Tasks
-    folds: list[Fold]
-    exam: Exam
-    order: Int[np.ndarray, " n"]
-    seed: int
-
-
 def _confirm(
-    method: AbstractGradientMethod, past: _Past, budget: Budget, places: int, watch: Watch
+    method: AbstractGradientMethod, past: Past, budget: Budget, places: int, watch: Watch
 ) -> Batch:
     """The winner trained from other seeds, without each fold and on all runs."""
     folds, seeds = [*range(len(past.folds)), None], range(1, budget.members + 1)
@@ -154,7 +117,7 @@ def _confirm(
     return batch
 
 
-def _judged(batch: Batch, past: _Past, num_seeds: int, tried: int, watch: Watch) -> Selection:
+def _judged(batch: Batch, past: Past, num_seeds: int, tried: int, watch: Watch) -> Selection:
     """One member or all of them, whichever predicts held-out runs better."""
     num_folds = len(past.folds)
     held_out = np.array([entry.fold is not None for entry in batch.entries])
@@ -179,10 +142,11 @@ def _judged(batch: Batch, past: _Past, num_seeds: int, tried: int, watch: Watch)
         past.order,
         tried,
         watch.interrupted,
+        past.features,
     )
 
 
-def _unfinished(races: list[Race], past: _Past, tried: int, watch: Watch) -> Selection:
+def _unfinished(races: list[Race], past: Past, tried: int, watch: Watch) -> Selection:
     """The best so far, as it is: it has not seen one of the folds."""
     known = [race for race in races if race.standings]
     race = max(known, key=_best_score) if known else races[0]
@@ -198,6 +162,7 @@ def _unfinished(races: list[Race], past: _Past, tried: int, watch: Watch) -> Sel
         past.order,
         tried,
         watch.interrupted,
+        past.features,
     )
 
 
