@@ -129,10 +129,10 @@ class MetaPriorSampler(BaseSampler):
             proposer = self._proposer(study)
             others = proposer.asked(study).keys() - search_space.keys()
             proposal = proposer.propose(study, trial, search_space.keys() if others else None)
+            # What is modelled and not in the proposal does not exist there: nothing will ask for it.
+            asked = [name for name in search_space if name in proposal or not proposer.models(name)]
         return {
-            name: self._value(proposal, study, trial, name, distribution)
-            for name, distribution in search_space.items()
-            if name in proposal  # what does not exist there is not going to be asked for
+            name: self._value(proposal, study, trial, name, search_space[name]) for name in asked
         }
 
     def sample_independent(
