@@ -10,6 +10,7 @@ from botorch.posteriors import GPyTorchPosterior
 from gpytorch.constraints import Positive
 from gpytorch.distributions import MultivariateNormal
 from gpytorch.likelihoods import GaussianLikelihood
+from linear_operator import to_linear_operator
 from torch import Tensor
 from torch.nn import Module, ModuleList
 
@@ -120,7 +121,8 @@ class LearnedModel(GPyTorchModel, FantasizeMixin):
             given = isinstance(observation_noise, Tensor)
             noise = observation_noise.squeeze(-1) if given else self.noise_variance
             covariance = covariance + torch.diag_embed(noise.expand(mean.shape))
-        posterior = GPyTorchPosterior(MultivariateNormal(mean, covariance))
+        # As an operator it is factored where it is sampled from only, with the host's jitter.
+        posterior = GPyTorchPosterior(MultivariateNormal(mean, to_linear_operator(covariance)))
         return posterior if posterior_transform is None else posterior_transform(posterior, X)
 
     def _mixed(self, joints: list[MemberJoints]) -> MemberJoints:
