@@ -10,7 +10,11 @@ import metaprior
 SOURCE = Path(metaprior.__file__).parent
 HEAVY = {"torch", "gpytorch", "botorch", "optuna", "pandas", "matplotlib", "sklearn"}
 # Packages that are themselves imported on first use, and then need it.
-OWN_HOST = {"plots": {"matplotlib"}, "lab": {"matplotlib"}, "adapters": {"optuna", "torch", "gpytorch", "botorch", "sklearn"}}
+OWN_HOST = {
+    "plots": {"matplotlib"},
+    "lab": {"matplotlib"},
+    "adapters": {"optuna", "torch", "gpytorch", "botorch", "sklearn"},
+}
 
 # What each package may import of the others: one line for each, read from the bottom up.
 ALLOWED: dict[str, set[str]] = {

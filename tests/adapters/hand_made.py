@@ -39,6 +39,7 @@ MIXED = mp.Space(
     width=mp.Integer(8, 512, log=True),
     drop=mp.Real(-1.0, 2.0),
 )
+NO_FEATURES = TaskFeatures()
 SIZE = TaskFeatures((NumberFeature("size", 0.0, 10.0, False, 0.4),))
 
 
@@ -93,7 +94,9 @@ def composed(rng, members, width) -> AbstractStackedKernel:
     )
     others = StackedStretch(
         StackedSum(
-            StackedProduct(StackedPeriodic(some(width), some(), some()), StackedMatern(some(1), some(), 0.5)),
+            StackedProduct(
+                StackedPeriodic(some(width), some(), some()), StackedMatern(some(1), some(), 0.5)
+            ),
             StackedConstantKernel(some()),
         ),
         some(width),
@@ -114,7 +117,9 @@ def learned(seed, columns, *, members=1, full=False) -> ProcessBelief:
     processes = GaussianProcesses(
         x_mean=0.5 + 0.05 * rng.normal(size=(members, columns)),
         x_std=0.3 * np.exp(0.1 * rng.normal(size=(members, columns))),
-        warp=StackedWarp(*(0.2 * rng.normal(size=(2, members, columns))), is_on) if full else Unchanged(),
+        warp=StackedWarp(*(0.2 * rng.normal(size=(2, members, columns))), is_on)
+        if full
+        else Unchanged(),
         mean=network(rng, members, (columns, 4, 1)),
         features=network(rng, members, (columns, 4, 2)),
         kernel=kernel,
@@ -144,7 +149,7 @@ def guarded(seed, columns) -> GuardedBelief:
 
 
 def prior_of(
-    belief: AbstractBelief, *, space=MIXED, direction="maximize", features=TaskFeatures()
+    belief: AbstractBelief, *, space=MIXED, direction="maximize", features=NO_FEATURES
 ) -> mp.Prior:
     return mp.Prior(space, direction, HandMade(belief), features=features)
 

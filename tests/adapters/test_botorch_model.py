@@ -1,30 +1,35 @@
 """A prior as a BoTorch model says what the prior says, and lives where BoTorch's own models do."""
 
+# ruff: noqa: E402 (nothing below can be imported without torch)
+
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="`make oracle` installs torch")
 pytestmark = pytest.mark.oracle
 
-from botorch.acquisition import LogExpectedImprovement, qKnowledgeGradient  # noqa: E402
-from botorch.acquisition import qUpperConfidenceBound  # noqa: E402
-from botorch.acquisition.logei import qLogNoisyExpectedImprovement  # noqa: E402
-from botorch.acquisition.max_value_entropy_search import qMaxValueEntropy  # noqa: E402
-from botorch.acquisition.multi_objective.logei import (  # noqa: E402
+from botorch.acquisition import (
+    LogExpectedImprovement,
+    qKnowledgeGradient,
+    qUpperConfidenceBound,
+)
+from botorch.acquisition.logei import qLogNoisyExpectedImprovement
+from botorch.acquisition.max_value_entropy_search import qMaxValueEntropy
+from botorch.acquisition.multi_objective.logei import (
     qLogNoisyExpectedHypervolumeImprovement,
 )
-from botorch.acquisition.objective import ScalarizedPosteriorTransform  # noqa: E402
-from botorch.models import ModelListGP, SingleTaskGP  # noqa: E402
-from botorch.models.model import ModelList  # noqa: E402
-from botorch.optim import optimize_acqf, optimize_acqf_mixed  # noqa: E402
-from botorch.sampling import SobolQMCNormalSampler  # noqa: E402
-from botorch.sampling.list_sampler import ListSampler  # noqa: E402
-from safetensors.torch import load as read_tensors  # noqa: E402
-from safetensors.torch import save as write_tensors  # noqa: E402
+from botorch.acquisition.objective import ScalarizedPosteriorTransform
+from botorch.models import ModelListGP, SingleTaskGP
+from botorch.models.model import ModelList
+from botorch.optim import optimize_acqf, optimize_acqf_mixed
+from botorch.sampling import SobolQMCNormalSampler
+from botorch.sampling.list_sampler import ListSampler
+from safetensors.torch import load as read_tensors
+from safetensors.torch import save as write_tensors
 
-import metaprior as mp  # noqa: E402
-from metaprior.adapters.botorch import UnitCube, UserUnits, model  # noqa: E402
-from tests.adapters.hand_made import MIXED, PRIORS, learned, points, prior_of, values  # noqa: E402
+import metaprior as mp
+from metaprior.adapters.botorch import UnitCube, UserUnits, model
+from tests.adapters.hand_made import MIXED, PRIORS, learned, points, prior_of, values
 
 # One member, several with every kernel, and a mixture with unequal weights.
 VARIED = ("one member", "every kernel", "guarded")
@@ -36,7 +41,11 @@ def run_of(num, *, space=MIXED):
 
 def model_of(prior, num, **rest):
     where, value = run_of(num, space=prior.space)
-    x = UnitCube(prior.space).tensor(where) if num else torch.zeros(0, prior.space.num_columns).double()
+    x = (
+        UnitCube(prior.space).tensor(where)
+        if num
+        else torch.zeros(0, prior.space.num_columns).double()
+    )
     return model(prior, x, torch.tensor(value)[:, None], **rest)
 
 
@@ -103,7 +112,7 @@ def test_model_has_the_derivatives_of_finite_differences(name, coordinates):
     seen, value = run_of(6)
     found = model(prior, where.tensor(seen), torch.tensor(value)[:, None], coordinates=where)
     low, high = where.bounds
-    x = (low + (high - low) * torch.rand(2, low.numel(), generator=seeded()).double())
+    x = low + (high - low) * torch.rand(2, low.numel(), generator=seeded()).double()
     # Categories by index have no derivative.
     free = [i for i, d in enumerate(MIXED.dimensions) if d.num_columns == 1]
     columns = free if coordinates is UserUnits else list(range(len(low)))
@@ -145,9 +154,14 @@ def test_model_is_batched(name):
         rtol=1e-9,
         atol=1e-12,
     )
-    assert found.posterior(x[0, 0], observation_noise=torch.full((4, 1), 2.0).double()).variance.sub(
-        found.posterior(x[0, 0]).variance
-    ).sub(2.0).abs().max() < 1e-9
+    assert (
+        found.posterior(x[0, 0], observation_noise=torch.full((4, 1), 2.0).double())
+        .variance.sub(found.posterior(x[0, 0]).variance)
+        .sub(2.0)
+        .abs()
+        .max()
+        < 1e-9
+    )
 
 
 @pytest.mark.parametrize("num", [0, 4])
@@ -208,14 +222,13 @@ def test_model_takes_the_noise_that_it_is_given():
     x = UnitCube(MIXED).tensor(where)
     y = torch.tensor(value)[:, None]
     exact = model(prior, x, y, torch.full_like(y, 1e-8))
-    vague = model(prior, x, y, torch.full_like(y, 1e4))
-    distinct = [0, 1, 2, 3, 5]  # point 4 is point 1 again
-    spread = flat(exact.posterior(x).mean)[[0, 2, 3, 5]] - value[[0, 2, 3, 5]]
-    assert np.abs(spread).max() < 1e-2 and len(distinct) == 5
+    vague = model(prior, x, y, torch.full_like(y, 1e8))
+    alone = [0, 2, 3, 5]  # points 1 and 4 are one
+    np.testing.assert_allclose(flat(exact.posterior(x).mean)[alone], value[alone], atol=1e-2)
     prior_mean = flat(model_of(prior, 0).posterior(x).mean)
-    np.testing.assert_allclose(flat(vague.posterior(x).mean), prior_mean, atol=0.1)
+    np.testing.assert_allclose(flat(vague.posterior(x).mean), prior_mean, atol=1e-3)
     observed = vague.posterior(x, observation_noise=True).variance - vague.posterior(x).variance
-    np.testing.assert_allclose(flat(observed), 1e4, rtol=1e-6)
+    np.testing.assert_allclose(flat(observed), 1e8, rtol=1e-6)
 
 
 def acquisitions(found, other, baseline):
@@ -245,7 +258,10 @@ def acquisitions(found, other, baseline):
             ),
         ),
         "qKG": (1, lambda: qKnowledgeGradient(found, num_fantasies=2)),
-        "MES": (1, lambda: qMaxValueEntropy(found, baseline, X_pending=baseline[:1], num_fantasies=2)),
+        "MES": (
+            1,
+            lambda: qMaxValueEntropy(found, baseline, X_pending=baseline[:1], num_fantasies=2),
+        ),
     }
 
 
@@ -291,6 +307,7 @@ def test_model_is_optimised_over_categories(coordinates):
     assert point["act"] in ("relu", "tanh", "elu") and point.keys() == set(MIXED.names)
 
 
+@pytest.mark.filterwarnings("ignore:Data .outcome observations. is not standardized")
 def test_model_in_a_list_with_a_fitted_model():
     own, foreign = model_of(PRIORS["guarded"], 5), model_of(PRIORS["one member"], 5)
     x, y = own.train_inputs[0], own.train_Y

@@ -66,7 +66,8 @@ def test_regressor_in_a_pipeline_is_cross_validated(hill_prior, run):
     points, values = run
     centred = points - [0.0, 5.0]
     shift = FunctionTransformer(lambda x: x + [0.0, 5.0])
-    scores = cross_val_score(make_pipeline(shift, PriorRegressor(hill_prior)), centred, values, cv=4)
+    pipeline = make_pipeline(shift, PriorRegressor(hill_prior))
+    scores = cross_val_score(pipeline, centred, values, cv=4)
     constant = cross_val_score(PriorRegressor(hill_prior), points, np.ones(len(values)), cv=4)
     assert scores.shape == (4,) and np.isfinite(scores).all()
     # Six hills of one family were learned from: two held-out points of one are predicted.
@@ -107,7 +108,8 @@ def test_regressor_minimises_in_the_users_sign(hill_prior, run):
 @pytest.mark.parametrize(
     ("points", "values", "message"),
     [
-        ([[0.0, 1.0, 2.0]], [1.0], "3 columns"),
+        (np.zeros((1, 3)), [1.0], r"shape \(1, 3\) for a space of 2"),
+        ([[0.0, 1.0, 2.0]], [1.0], "not a point of 2"),
         ([[0.0, 11.0]], [1.0], "outside"),
         ([[0.0, np.nan]], [1.0], "nan"),
         ([[0.0, 1.0]], [np.inf], "value in row 0 is inf"),

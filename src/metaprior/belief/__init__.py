@@ -31,15 +31,15 @@ from metaprior.belief._members import MemberMoments as MemberMoments
 from metaprior.belief._members import MemberSlopes as MemberSlopes
 from metaprior.belief._mixture import BeliefMoments as BeliefMoments
 from metaprior.belief._mixture import BeliefSlopes as BeliefSlopes
-from metaprior.belief._mixture import equal_group as equal_group
 from metaprior.belief._mixture import Groups as Groups
+from metaprior.belief._mixture import equal_group as equal_group
 from metaprior.belief._prior import Posterior as Posterior
 from metaprior.belief._prior import Prior as Prior
 from metaprior.belief._read import belief_of as belief_of
 from metaprior.belief._read import guard_around as guard_around
 from metaprior.belief._read import has_belief as has_belief
-from metaprior.belief._settings import method_name as method_name
 from metaprior.belief._settings import Settings as Settings
+from metaprior.belief._settings import method_name as method_name
 from metaprior.belief._view import EXPONENTIAL as EXPONENTIAL
 from metaprior.belief._view import IDENTITY as IDENTITY
 from metaprior.belief._view import LOGARITHM as LOGARITHM

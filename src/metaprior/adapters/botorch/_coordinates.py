@@ -143,7 +143,7 @@ class NumberColumn(Module):
         t = values.log() if self.log else values
         return (self.first + (t - self.start) * self.rate).unsqueeze(-1)
 
-    def number(self, value: float) -> float:
+    def number(self, value: Any) -> float:
         """The value as a number of the tensor."""
         return float(value)
 

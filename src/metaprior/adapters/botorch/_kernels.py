@@ -1,8 +1,8 @@
 """Covariance functions of `metaprior.belief` as torch modules that autograd sees through.
 
-    symbol      meaning                                                 shape
-    a, b        features of two sets of points                          (..., K, n, e), (..., K, k, e)
-    k(a, b)     covariances                                             (..., K, n, k)
+symbol      meaning                                                 shape
+a, b        features of two sets of points                          (..., K, n, e), (..., K, k, e)
+k(a, b)     covariances                                             (..., K, n, k)
 """
 
 import math

@@ -24,8 +24,8 @@ from metaprior.belief import (
 )
 
 
-def keep(module: Module, **arrays: np.ndarray) -> None:
-    """Register arrays as buffers of a module, by name."""
+def keep(module: Module, **arrays: Any) -> None:
+    """Register arrays and numbers as buffers of a module, by name."""
     for name, array in arrays.items():
         module.register_buffer(name, torch.tensor(np.asarray(array)))
 

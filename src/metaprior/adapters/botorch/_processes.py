@@ -1,10 +1,11 @@
 r"""Gaussian processes as torch modules, and their exact posteriors.
 
-    symbol      meaning                                                     shape
-    x           points, of any batch                                        (..., n, d)
-    m, k        prior mean and covariance in standardised units             (..., K, n), (..., K, n, n)
-    L           Cholesky factor of k + noise + jitter                       (..., K, n, n)
-    alpha       (k + noise + jitter)^{-1} (y - m)                           (..., K, n)
+    symbol      meaning                                                 shape
+    x           points, of any batch                                    (..., n, d)
+    m           prior mean, in standardised units                       (..., K, n)
+    k           prior covariance                                        (..., K, n, n)
+    L           Cholesky factor of k + noise + jitter                   (..., K, n, n)
+    alpha       (k + noise + jitter)^{-1} (y - m)                       (..., K, n, 1)
 
 A value in the units of the run is `level + unit * standardised value`. What the formulas mean is in
 `metaprior.belief`; here they are differentiable, and batched.
