@@ -113,13 +113,12 @@ def learned(seed, columns, *, members=1, full=False) -> ProcessBelief:
         if full
         else StackedSquaredExponential(np.exp(0.3 * rng.normal(size=(members, 2))), some)
     )
-    is_on = np.arange(members) % 2 == 0
+    tail, skew = 0.2 * rng.normal(size=(2, members, columns))
+    warp = StackedWarp(tail, skew, np.arange(members) % 2 == 0) if full else Unchanged()
     processes = GaussianProcesses(
         x_mean=0.5 + 0.05 * rng.normal(size=(members, columns)),
         x_std=0.3 * np.exp(0.1 * rng.normal(size=(members, columns))),
-        warp=StackedWarp(*(0.2 * rng.normal(size=(2, members, columns))), is_on)
-        if full
-        else Unchanged(),
+        warp=warp,
         mean=network(rng, members, (columns, 4, 1)),
         features=network(rng, members, (columns, 4, 2)),
         kernel=kernel,

@@ -2,6 +2,9 @@
 
 # ruff: noqa: E402 (nothing below can be imported without torch)
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -349,6 +352,8 @@ def test_model_state_goes_round_without_pickle(name):
     state = read_tensors(write_tensors(found.state_dict()))
     other.load_state_dict(state)
     np.testing.assert_array_equal(flat(other.posterior(x).mean), expected)
+    again = pickle.loads(pickle.dumps(copy.deepcopy(found)))
+    np.testing.assert_array_equal(flat(again.posterior(x).mean), expected)
     assert not any(p.requires_grad for p in found.parameters())
     assert found.dtypes_of_buffers <= {torch.float64, torch.bool}
 

@@ -130,6 +130,10 @@ class NumberColumn(Module):
     """A real or integer dimension: its position in the unit interval, linear in the value or in its
     logarithm."""
 
+    start: Tensor
+    rate: Tensor
+    first: Tensor
+
     def __init__(self, name: str, dimension: Real | Integer):
         super().__init__()
         self.ends = (float(dimension.low), float(dimension.high))

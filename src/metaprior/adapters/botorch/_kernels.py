@@ -39,6 +39,9 @@ class TorchKernel(Module):
 class TorchSquaredExponential(TorchKernel):
     r"""$\nu\, e^{-r^2 / 2}$."""
 
+    lengthscale: Tensor
+    variance: Tensor
+
     def __init__(self, kernel: StackedSquaredExponential):
         super().__init__()
         keep_scales(self, kernel)
@@ -49,6 +52,9 @@ class TorchSquaredExponential(TorchKernel):
 
 class TorchMatern(TorchKernel):
     r"""The Matérn kernel with smoothness 1/2, 3/2 or 5/2."""
+
+    lengthscale: Tensor
+    variance: Tensor
 
     def __init__(self, kernel: StackedMatern):
         super().__init__()
@@ -64,6 +70,10 @@ class TorchMatern(TorchKernel):
 class TorchRationalQuadratic(TorchKernel):
     r"""$\nu\, (1 + r^2 / 2 \alpha)^{-\alpha}$."""
 
+    lengthscale: Tensor
+    variance: Tensor
+    mixture: Tensor
+
     def __init__(self, kernel: StackedRationalQuadratic):
         super().__init__()
         keep_scales(self, kernel)
@@ -76,6 +86,8 @@ class TorchRationalQuadratic(TorchKernel):
 
 class TorchPeriodic(TorchKernel):
     """A squared exponential on circles of circumference `period`."""
+
+    period: Tensor
 
     def __init__(self, kernel: StackedPeriodic):
         super().__init__()
@@ -94,6 +106,8 @@ class TorchPeriodic(TorchKernel):
 class TorchLinear(TorchKernel):
     r"""$\sum_j \sigma_j^2\, a_j b_j$."""
 
+    variance: Tensor
+
     def __init__(self, kernel: StackedLinear):
         super().__init__()
         keep(self, variance=kernel.variance[:, None, :])
@@ -104,6 +118,8 @@ class TorchLinear(TorchKernel):
 
 class TorchConstantKernel(TorchKernel):
     """The same covariance everywhere."""
+
+    variance: Tensor
 
     def __init__(self, kernel: StackedConstantKernel):
         super().__init__()
@@ -138,6 +154,8 @@ class TorchProduct(TorchKernel):
 class TorchStretch(TorchKernel):
     r"""$k_0(a / \ell, b / \ell)$."""
 
+    lengthscale: Tensor
+
     def __init__(self, kernel: StackedStretch):
         super().__init__()
         self.base = torch_kernel(kernel.base)
@@ -153,7 +171,7 @@ def keep_scales(module: TorchKernel, kernel: Any) -> None:
     keep(module, lengthscale=kernel.lengthscale[:, None, :], variance=variance)
 
 
-def distances(module: TorchKernel, a: Tensor, b: Tensor) -> Tensor:
+def distances(module: Any, a: Tensor, b: Tensor) -> Tensor:
     """Distances in units of the lengthscales, by differences: exact for points close to each other,
     with derivative 0 where two points are one."""
     mode = "donot_use_mm_for_euclid_dist"

@@ -60,6 +60,8 @@ class TorchNetwork(TorchMap):
 class TorchConstant(TorchMap):
     """The same value everywhere."""
 
+    value: Tensor
+
     def __init__(self, constant: StackedConstant):
         super().__init__()
         keep(self, value=constant.value[:, None, None])
@@ -81,6 +83,10 @@ class TorchIdentity(TorchMap):
 class TorchWarp(TorchMap):
     r"""$w(x_j) = \sinh(e^{t_j} \operatorname{arsinh} x_j + s_j) - \sinh s_j$ where it is on."""
 
+    tail: Tensor
+    skew: Tensor
+    is_on: Tensor
+
     def __init__(self, warp: StackedWarp):
         super().__init__()
         keep(
@@ -97,6 +103,14 @@ class TorchWarp(TorchMap):
 
 class TorchView(Module):
     """Where the points (..., n, w) of a window lie in the whole space."""
+
+    matrix: Tensor
+    offset: Tensor
+    grows: Tensor
+    is_log: Tensor
+    lowest: Tensor
+    start: Tensor
+    width: Tensor
 
     def __init__(self, view: UnitView):
         super().__init__()

@@ -35,6 +35,10 @@ class LearnedModel(GPyTorchModel, FantasizeMixin):
     """
 
     _num_outputs = 1
+    weights: Tensor
+    new_variance: Tensor | None
+    train_X: Tensor
+    train_Y: Tensor
 
     def __init__(
         self,
@@ -65,7 +69,7 @@ class LearnedModel(GPyTorchModel, FantasizeMixin):
         self.likelihood = GaussianLikelihood(noise_constraint=Positive()).to(train_X)
         self.likelihood.noise = self.noise_variance.detach()
         self.likelihood.requires_grad_(False)
-        self.register_load_state_dict_post_hook(lambda model, _: model._condition(model._stacks))
+        self.register_load_state_dict_post_hook(_condition_anew)
         self.eval()
 
     def _condition(self, stacks: Sequence[TorchProcesses]) -> None:
@@ -177,6 +181,11 @@ class LearnedModel(GPyTorchModel, FantasizeMixin):
         """The model itself: it has one output."""
         _require_first_output(idcs)
         return self
+
+
+def _condition_anew(model: LearnedModel, _: Any) -> None:
+    """What a loaded state is followed by: factors are no part of it."""
+    model._condition(model._stacks)
 
 
 def _require_first_output(indices: list[int] | None) -> None:

@@ -43,6 +43,16 @@ class MemberJoints(NamedTuple):
 class TorchProcesses(Module):
     """Processes before the run, one per member: `FrozenProcesses` in torch."""
 
+    x_mean: Tensor
+    x_std: Tensor
+    offset_variance: Tensor
+    amplitude_variance: Tensor
+    scale: Tensor
+    noise_variance: Tensor
+    jitter: Tensor
+    level: Tensor
+    unit: Tensor
+
     def __init__(self, frozen: FrozenProcesses, sign: float):
         super().__init__()
         processes = frozen.processes
@@ -90,6 +100,11 @@ class TorchConditioned(Module):
 
     - `x`, `y`: points (..., n, d) and values (..., n); `noise`: of each member, (..., K, n).
     """
+
+    seen_mean: Tensor
+    seen_features: Tensor
+    factor: Tensor
+    alpha: Tensor
 
     def __init__(self, processes: TorchProcesses, x: Tensor, y: Tensor, noise: Tensor):
         super().__init__()
