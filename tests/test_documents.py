@@ -48,6 +48,27 @@ def test_documents_own_hyper_prior_trains():
     assert np.isfinite(prior.history["fit"]).all() and len(prior.history["fit"]) == 3
 
 
+@pytest.mark.parametrize(
+    ("name", "shows"),
+    [
+        pytest.param("docs/how-to/botorch.md", "[{'x': ", marks=pytest.mark.oracle),
+        pytest.param("docs/how-to/scikit-learn.md", "[", marks=()),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::linear_operator.utils.warnings.NumericalWarning")
+def test_documents_code_blocks_run_with_a_saved_prior(
+    name, shows, hill_prior, hill_runs, tmp_path, monkeypatch, capsys
+):
+    """Pages that begin with a prior in `prior/` and a run: `points, values`, or `X, y`."""
+    hill_prior.save(tmp_path / "prior")
+    monkeypatch.chdir(tmp_path)
+    points, values = hill_runs[-1]
+    names = {"X": points, "y": values, "points": points.tolist(), "values": values.tolist()}
+    blocks = BLOCK.findall((ROOT / name).read_text())
+    exec(compile("\n".join(blocks), name, "exec"), {"__name__": "__document__", **names})
+    assert shows in capsys.readouterr().out
+
+
 def too_long(text: str) -> list[str]:
     """Lines of prose over the limit that could be broken; tables, code and links cannot."""
     prose = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)

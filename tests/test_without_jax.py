@@ -186,3 +186,52 @@ def test_import_and_ask_load_nothing_heavy(folder, program):
     loaded = set(json.loads(run(f"{program}\n{show}", folder, blocked=False)))
     assert not loaded & HEAVY
     assert "metaprior" in loaded
+
+
+def test_hosts_are_imported_on_first_use(folder):
+    found = run(
+        """
+        import sys
+        import metaprior.adapters
+
+        print({name.split(".")[0] for name in sys.modules} & {"torch", "botorch", "sklearn"})
+        """,
+        folder,
+    )
+    assert found.strip() == "set()"
+
+
+def test_regressor_with_a_prior_works_without_jax(folder):
+    found = run(
+        """
+        import metaprior as mp
+        from metaprior.adapters.sklearn import PriorRegressor
+
+        points = [[0.1, 3, "b"], [0.5, 7, "a"], [0.9, 1, "c"]]
+        regressor = PriorRegressor(mp.load("prior")).fit(points, [0.1, 0.2, 0.3])
+        print(len(regressor.predict(points)))
+        """,
+        folder,
+    )
+    assert found.strip() == "3"
+
+
+@pytest.mark.oracle
+def test_botorch_model_of_a_prior_works_without_jax(folder):
+    pytest.importorskip("botorch")
+    found = run(
+        """
+        import torch
+        import metaprior as mp
+        from metaprior.adapters.botorch import UnitCube, model
+
+        prior = mp.load("prior")
+        points = [{"rate": 0.1, "depth": 3, "kind": "b"}, {"rate": 0.5, "depth": 7, "kind": "a"}]
+        X = UnitCube(prior.space).tensor(points)
+        found = model(prior, X, torch.tensor([[0.1], [0.3]], dtype=torch.float64))
+        expected, _ = prior.condition(points, [0.1, 0.3]).predict(points)
+        print(float((found.posterior(X).mean[:, 0] - torch.tensor(expected)).abs().max()) < 1e-9)
+        """,
+        folder,
+    )
+    assert found.strip() == "True"

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 from metaprior.adapters._host import StudyUse as StudyUse
 
 if TYPE_CHECKING:
+    from metaprior.adapters import botorch as botorch
     from metaprior.adapters import optuna as optuna
+    from metaprior.adapters import sklearn as sklearn
 
-_ADAPTERS = ("optuna",)
+_ADAPTERS = ("botorch", "optuna", "sklearn")
 
 
 def __getattr__(name: str) -> Any:

@@ -92,6 +92,7 @@ class AveragedBelief(AbstractBelief):
             whitened @ basis,
             scale,
             scale * NOISES,
+            scale * JITTER,
             run.level + run.unit * centre,
             run.unit,
         )

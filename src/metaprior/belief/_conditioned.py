@@ -23,7 +23,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from metaprior.belief._linalg import cholesky, invert_factor
+from metaprior.belief._frozen import FrozenProcesses
+from metaprior.belief._linalg import JITTER, cholesky, invert_factor
 from metaprior.belief._members import (
     PATH_JITTER,
     VARIANCE_FLOOR,
@@ -45,6 +46,7 @@ BLOCK_SIZE = 2**14
 class ConditionedProcesses(AbstractMembers):
     """Processes conditioned on one run.
 
+    - `jitter`: what the matrices that were factored have on their diagonal, beside the noise.
     - `level`, `unit`: a value in the units of the run is `level + unit * standardised value`.
     """
 
@@ -55,6 +57,7 @@ class ConditionedProcesses(AbstractMembers):
     coefficients: Float[np.ndarray, "g j n"]
     scale: Float[np.ndarray, "g j"]
     noise_variance: Float[np.ndarray, "g j"]
+    jitter: Float[np.ndarray, "g j"]
     level: Float[np.ndarray, " g"]
     unit: Float[np.ndarray, " g"]
 
@@ -183,6 +186,19 @@ class ConditionedProcesses(AbstractMembers):
         posterior: a mean with the anchors as further centres."""
         return self._only(index)._own_path(anchors, rng)
 
+    def frozen(self):
+        levels = self.scale.shape[1]
+        rows = np.repeat(np.arange(len(self.scale)), levels)
+        return FrozenProcesses(
+            (),
+            pick(self.processes, rows.tolist()),
+            self.scale.reshape(-1),
+            self.noise_variance.reshape(-1),
+            self.jitter.reshape(-1),
+            self.level[rows],
+            self.unit[rows],
+        )
+
     def _only(self, index: int) -> "ConditionedProcesses":
         """One member as a stack of one, with one level."""
         g, j = divmod(index, self.scale.shape[1])
@@ -196,6 +212,7 @@ class ConditionedProcesses(AbstractMembers):
             own.coefficients[:, level],
             own.scale[:, level],
             own.noise_variance[:, level],
+            own.jitter[:, level],
             own.level,
             own.unit,
         )
@@ -321,6 +338,7 @@ def condition_fixed(
         np.einsum("gmn,gm->gn", basis, whitened)[:, None, :],
         np.ones((num, 1)),
         noise_variance[:, None],
+        np.full((num, 1), JITTER),
         run.level,
         run.unit,
     )

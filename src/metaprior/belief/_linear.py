@@ -21,8 +21,10 @@ import numpy as np
 from jaxtyping import Float
 
 from metaprior.belief._belief import AbstractBelief
+from metaprior.belief._frozen import FrozenProcesses
+from metaprior.belief._kernels import StackedLinear
 from metaprior.belief._linalg import JITTER
-from metaprior.belief._maps import StackedNetwork
+from metaprior.belief._maps import StackedConstant, StackedNetwork, Unchanged
 from metaprior.belief._members import (
     VARIANCE_FLOOR,
     AbstractMembers,
@@ -32,7 +34,7 @@ from metaprior.belief._members import (
     MemberSlopes,
 )
 from metaprior.belief._mixture import Groups, equal_group
-from metaprior.belief._processes import pick
+from metaprior.belief._processes import GaussianProcesses, pick
 from metaprior.belief._refine import LogSpread, best_steps
 
 BLOCK_ROWS = 1024
@@ -92,6 +94,7 @@ class LinearBelief(AbstractBelief):
                     right,
                     np.einsum("gr,grD->gD", mean, right[:, :rank]),
                     np.concatenate([seen, unseen], axis=1),
+                    weight_variance,
                     noise,
                     self.y_mean,
                     self.y_std,
@@ -129,6 +132,7 @@ class LinearMembers(AbstractMembers):
     coordinates: Float[np.ndarray, "g D D"]
     weight_mean: Float[np.ndarray, "g D"]
     coordinate_variance: Float[np.ndarray, "g D"]
+    weight_variance: Float[np.ndarray, " g"]
     noise_variance: Float[np.ndarray, " g"]
     level: Float[np.ndarray, " g"]
     unit: Float[np.ndarray, " g"]
@@ -182,6 +186,25 @@ class LinearMembers(AbstractMembers):
         drawn = np.sqrt(own.coordinate_variance[0]) * rng.standard_normal(own.weight_mean.shape[1])
         weights = own.weight_mean[0] + drawn @ own.coordinates[0]
         return LinearPath(own.features, weights, own.level[0], own.unit[0])
+
+    def frozen(self):
+        """A linear function of features is a process whose kernel is linear in them."""
+        zeros, ones = np.zeros(self.count), np.ones(self.count)
+        by_feature = np.repeat(self.weight_variance[:, None], self.weight_mean.shape[1], axis=1)
+        processes = GaussianProcesses(
+            self.features.x_mean,
+            self.features.x_std,
+            Unchanged(),
+            StackedConstant(zeros),
+            self.features.network,
+            StackedLinear(by_feature),
+            zeros,
+            zeros,
+        )
+        jitter = np.full(self.count, JITTER)
+        return FrozenProcesses(
+            (), processes, ones, self.noise_variance, jitter, self.level, self.unit
+        )
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from metaprior.belief._frozen import FrozenProcesses
 from metaprior.belief._linalg import LOG_2_PI, root
 
 # Rounding can leave a tiny negative number where the data determine the function.
@@ -154,3 +155,8 @@ class AbstractMembers(abc.ABC):
 
         A process known by its finite marginals only is drawn at the `anchors` and interpolated.
         """
+
+    def frozen(self) -> FrozenProcesses | None:
+        """The members as Gaussian processes before the run; `None` where they are no such
+        processes."""
+        return None

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
-from metaprior.belief._window import AbstractView, UnitView
+from metaprior.belief._view import AbstractView, UnitView
 
 # So far outside of a known range, in units of its width, c is 0.6; twice as far, 0.14.
 REACH = 0.5

@@ -10,10 +10,11 @@ import numpy as np
 from jaxtyping import Float
 
 from metaprior.belief._belief import AbstractBelief, ConditionedBelief
-from metaprior.belief._contents import AbstractContents
+from metaprior.belief._contents import AbstractContents, SavedContents
 from metaprior.belief._linalg import require_finite
 from metaprior.belief._settings import method_name
-from metaprior.belief._window import EmbeddingView, SeenThrough, seen_beside
+from metaprior.belief._view import EmbeddingView
+from metaprior.belief._window import SeenThrough, seen_beside
 from metaprior.data import Features, Points, Space, TaskFeatures, direction_sign
 from metaprior.findings import Findings
 from metaprior.words import Summary, counted, listed
@@ -102,6 +103,13 @@ class Prior:
     def within_bounds(self, values: Float[np.ndarray, "*k"]) -> Float[np.ndarray, "*k"]:
         """Predicted values, none of them beyond `value_bounds`."""
         return values if self.value_bounds is None else np.clip(values, *self.value_bounds)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What its files hold: compiled functions cannot be sent to another process."""
+        state = {name: value for name, value in self.__dict__.items() if name != "belief"}
+        num_columns = self.space.num_columns + self.features.num_columns
+        contents = SavedContents(self.contents.settings, self.contents.arrays, num_columns)
+        return state | {"contents": contents}
 
     def __repr__(self) -> str:
         return self._summary().as_text()

@@ -17,6 +17,7 @@ from metaprior.belief._fitted import FittedBelief
 from metaprior.belief._guard import GuardedBelief, GuardSettings
 from metaprior.belief._kernels import StackedSquaredExponential
 from metaprior.belief._learned import ProcessBelief, SelfStandardisedBelief
+from metaprior.belief._linalg import JITTER
 from metaprior.belief._linear import LearnedFeatures, LinearBelief
 from metaprior.belief._maps import AbstractMap, StackedConstant, StackedWarp, Unchanged
 from metaprior.belief._processes import EmbeddedPoints, GaussianProcesses
@@ -258,6 +259,7 @@ def _rank_weighted(settings: Settings, arrays: StackedArrays, num_columns: int) 
         np.einsum("gmn,gm->gn", basis, whitened)[:, None],
         ones,
         noise_variance[:, None],
+        np.full((num, 1), JITTER),
         nothing,
         np.ones(num),
     )

@@ -57,6 +57,7 @@ def condition_refined(
         weights[:, None] @ basis,
         scale[:, None],
         noise[:, None],
+        np.full((len(noise), 1), JITTER),
         run.level,
         run.unit,
     )

@@ -1,99 +1,19 @@
-r"""A belief as seen through a window on its space.
+"""A belief as seen through a window on its space.
 
 A task may allow less than a prior knows: other bounds, another scale, fewer choices, or it may lack
 a dimension. Its points live in a unit cube of their own, and a view brings them to the cube that
-the prior was learned on:
-
-    symbol      meaning                                              shape
-    u           points of the window's cube                          (k, w)
-    z           the same points in the cube of the whole space       (k, d)
-
-$$ z = \frac{g(A u + b) - s}{r}, \qquad g(t) = t, \ e^t \text{ or } \ln t $$
+the prior was learned on.
 """
 
-import abc
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from metaprior.belief._belief import AbstractBelief
 from metaprior.belief._members import AbstractMembers, AbstractPath, Cross, MemberSlopes
 from metaprior.belief._mixture import BeliefMoments, Group, Groups
-from metaprior.data import Space
-
-IDENTITY, EXPONENTIAL, LOGARITHM = 0, 1, 2
-
-
-class AbstractView(abc.ABC):
-    """A map of points, and its derivative."""
-
-    @abc.abstractmethod
-    def __call__(self, u: Float[np.ndarray, "k w"]) -> Float[np.ndarray, "k d"]:
-        """Where the points lie in the other coordinates."""
-
-    @abc.abstractmethod
-    def pullback(
-        self, u: Float[np.ndarray, "k w"], by_z: Float[np.ndarray, "*K k d"]
-    ) -> Float[np.ndarray, "*K k w"]:
-        """Derivatives by `u`, from those by the other coordinates."""
-
-
-@dataclass(frozen=True)
-class UnitView(AbstractView):
-    """$z(u)$, column by column; `bend` says which $g$ each column has."""
-
-    matrix: Float[np.ndarray, "d w"]
-    offset: Float[np.ndarray, " d"]
-    bend: Int[np.ndarray, " d"]
-    start: Float[np.ndarray, " d"]
-    width: Float[np.ndarray, " d"]
-
-    def __call__(self, u: Float[np.ndarray, "k w"]) -> Float[np.ndarray, "k d"]:
-        """Where the points lie in the whole space."""
-        t = self._inner(u)
-        bent = np.where(self.bend == EXPONENTIAL, np.exp(np.where(self._grows, t, 0.0)), t)
-        bent = np.where(self.bend == LOGARITHM, np.log(self._positive(t)), bent)
-        return (bent - self.start) / self.width
-
-    def pullback(
-        self, u: Float[np.ndarray, "k w"], by_z: Float[np.ndarray, "*K k d"]
-    ) -> Float[np.ndarray, "*K k w"]:
-        """Derivatives by the points of the window, from those by points of the whole space."""
-        t = self._inner(u)
-        slope = np.where(self._grows, np.exp(np.where(self._grows, t, 0.0)), 1.0)
-        positive = self._positive(t)
-        flattened = np.where(t >= positive, 1.0 / positive, 0.0)
-        slope = np.where(self.bend == LOGARITHM, flattened, slope)
-        return (by_z * (slope / self.width)) @ self.matrix
-
-    @property
-    def _grows(self) -> np.ndarray:
-        return self.bend == EXPONENTIAL
-
-    def _inner(self, u: Float[np.ndarray, "k w"]) -> Float[np.ndarray, "k d"]:
-        return u @ self.matrix.T + self.offset
-
-    def _positive(self, t: Float[np.ndarray, "k d"]) -> Float[np.ndarray, "k d"]:
-        """What a logarithm is taken of. Half a step below the lowest number of a grid there may be
-        none: it stops where the whole space starts."""
-        is_log = self.bend == LOGARITHM
-        lowest = np.exp(np.where(is_log, self.start, 0.0))
-        return np.where(is_log, np.maximum(t, lowest), 1.0)
-
-
-@dataclass(frozen=True)
-class EmbeddingView(AbstractView):
-    """From the unit cube of a space with conditions to what models see: `space.embed`."""
-
-    space: Space
-
-    def __call__(self, u):
-        return self.space.embed(u)
-
-    def pullback(self, u, by_z):
-        assert self.space.conditions is not None
-        return self.space.conditions.pullback(u, by_z)
+from metaprior.belief._view import IDENTITY, AbstractView, UnitView
 
 
 @dataclass(frozen=True)
@@ -167,6 +87,10 @@ class SeenMembers(AbstractMembers):
 
     def path(self, index, anchors, rng):
         return SeenPath(self.members.path(index, self.view(anchors), rng), self.view)
+
+    def frozen(self):
+        inner = self.members.frozen()
+        return None if inner is None else replace(inner, views=(self.view, *inner.views))
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,7 @@ class MetaPriorSampler(BaseSampler):
             proposer = self._proposer(study)
             others = proposer.asked(study).keys() - search_space.keys()
             proposal = proposer.propose(study, trial, search_space.keys() if others else None)
-            # What is modelled and not in the proposal does not exist there: nothing will ask for it.
+            # What is modelled and not proposed does not exist there: nothing will ask for it.
             asked = [name for name in search_space if name in proposal or not proposer.models(name)]
         return {
             name: self._value(proposal, study, trial, name, search_space[name]) for name in asked

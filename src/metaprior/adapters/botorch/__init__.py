@@ -1,0 +1,13 @@
+"""BoTorch: a learned prior as a model, and the coordinates of its points."""
+
+# ruff: noqa: E402 (nothing below can be imported without BoTorch)
+
+from metaprior.adapters._host import require_host
+
+require_host("botorch", called="BoTorch", extra="botorch", oldest=0)
+
+from metaprior.adapters.botorch._build import model as model
+from metaprior.adapters.botorch._coordinates import AbstractCoordinates as AbstractCoordinates
+from metaprior.adapters.botorch._coordinates import UnitCube as UnitCube
+from metaprior.adapters.botorch._coordinates import UserUnits as UserUnits
+from metaprior.adapters.botorch._model import LearnedModel as LearnedModel

@@ -1,0 +1,89 @@
+r"""How points of one unit cube lie in another.
+
+    symbol      meaning                                              shape
+    u           points of the window's cube                          (k, w)
+    z           the same points in the cube of the whole space       (k, d)
+
+$$ z = \frac{g(A u + b) - s}{r}, \qquad g(t) = t, \ e^t \text{ or } \ln t $$
+"""
+
+import abc
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from metaprior.data import Space
+
+IDENTITY, EXPONENTIAL, LOGARITHM = 0, 1, 2
+
+
+class AbstractView(abc.ABC):
+    """A map of points, and its derivative."""
+
+    @abc.abstractmethod
+    def __call__(self, u: Float[np.ndarray, "k w"]) -> Float[np.ndarray, "k d"]:
+        """Where the points lie in the other coordinates."""
+
+    @abc.abstractmethod
+    def pullback(
+        self, u: Float[np.ndarray, "k w"], by_z: Float[np.ndarray, "*K k d"]
+    ) -> Float[np.ndarray, "*K k w"]:
+        """Derivatives by `u`, from those by the other coordinates."""
+
+
+@dataclass(frozen=True)
+class UnitView(AbstractView):
+    """$z(u)$, column by column; `bend` says which $g$ each column has."""
+
+    matrix: Float[np.ndarray, "d w"]
+    offset: Float[np.ndarray, " d"]
+    bend: Int[np.ndarray, " d"]
+    start: Float[np.ndarray, " d"]
+    width: Float[np.ndarray, " d"]
+
+    def __call__(self, u: Float[np.ndarray, "k w"]) -> Float[np.ndarray, "k d"]:
+        """Where the points lie in the whole space."""
+        t = self._inner(u)
+        bent = np.where(self.bend == EXPONENTIAL, np.exp(np.where(self._grows, t, 0.0)), t)
+        bent = np.where(self.bend == LOGARITHM, np.log(self._positive(t)), bent)
+        return (bent - self.start) / self.width
+
+    def pullback(
+        self, u: Float[np.ndarray, "k w"], by_z: Float[np.ndarray, "*K k d"]
+    ) -> Float[np.ndarray, "*K k w"]:
+        """Derivatives by the points of the window, from those by points of the whole space."""
+        t = self._inner(u)
+        slope = np.where(self._grows, np.exp(np.where(self._grows, t, 0.0)), 1.0)
+        positive = self._positive(t)
+        flattened = np.where(t >= positive, 1.0 / positive, 0.0)
+        slope = np.where(self.bend == LOGARITHM, flattened, slope)
+        return (by_z * (slope / self.width)) @ self.matrix
+
+    @property
+    def _grows(self) -> np.ndarray:
+        return self.bend == EXPONENTIAL
+
+    def _inner(self, u: Float[np.ndarray, "k w"]) -> Float[np.ndarray, "k d"]:
+        return u @ self.matrix.T + self.offset
+
+    def _positive(self, t: Float[np.ndarray, "k d"]) -> Float[np.ndarray, "k d"]:
+        """What a logarithm is taken of. Half a step below the lowest number of a grid there may be
+        none: it stops where the whole space starts."""
+        is_log = self.bend == LOGARITHM
+        lowest = np.exp(np.where(is_log, self.start, 0.0))
+        return np.where(is_log, np.maximum(t, lowest), 1.0)
+
+
+@dataclass(frozen=True)
+class EmbeddingView(AbstractView):
+    """From the unit cube of a space with conditions to what models see: `space.embed`."""
+
+    space: Space
+
+    def __call__(self, u):
+        return self.space.embed(u)
+
+    def pullback(self, u, by_z):
+        assert self.space.conditions is not None
+        return self.space.conditions.pullback(u, by_z)
