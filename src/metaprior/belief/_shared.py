@@ -1,0 +1,177 @@
+r"""Processes that have parts in common: what they share is evaluated once for all of them.
+
+Members of a mixture often differ in little: the same networks and kernel with other residuals, say.
+A shared part is a stack of its own and `rows`, which says for every process of the larger stack
+which of the smaller one it is.
+
+    symbol      meaning                                             shape
+    rows        index of each process's part                        (g,)
+    slot        its place among those that have the same part       (g,)
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from metaprior.belief._kernels import AbstractStackedKernel, StackedMatern, StackedSum
+from metaprior.belief._maps import AbstractMap
+from metaprior.belief._processes import GaussianProcesses, pick
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Which process of a small stack each of a larger one is; all of the small one are used."""
+
+    index: Int[np.ndarray, " g"]
+
+    @cached_property
+    def first(self) -> Int[np.ndarray, " small"]:
+        """For each process of the small stack, one of the larger stack."""
+        return np.unique(self.index, return_index=True)[1]
+
+    @cached_property
+    def slot(self) -> Int[np.ndarray, " g"]:
+        """How many of the larger stack with the same part come before each."""
+        same = self.index[:, None] == self.index[None, :]
+        return np.sum(np.tril(same, -1), axis=1)
+
+    def gathered(self, each: Float[np.ndarray, "g c *rest"]) -> Float[np.ndarray, "small _ *rest"]:
+        """Linear functions of the larger stack as those of the small one, zero where none is."""
+        num_slots = int(np.max(self.slot)) + 1
+        small = np.zeros((len(self.first), num_slots, *each.shape[1:]))
+        small[self.index, self.slot] = each
+        return small.reshape(len(self.first), -1, *each.shape[2:])
+
+    def scattered(self, small: Float[np.ndarray, "small _ *rest"], count: int) -> np.ndarray:
+        """What came of the functions, `count` per process, for the larger stack again."""
+        by_slot = small.reshape(len(small), -1, count, *small.shape[2:])
+        return by_slot[self.index, self.slot]
+
+
+@dataclass(frozen=True)
+class SharedMap(AbstractMap):
+    """Maps of which several processes have the same; these see the same points."""
+
+    base: AbstractMap
+    rows: Rows
+
+    def forward(self, z):
+        values, tape = self.base.forward(z[self.rows.first])
+        return values[self.rows.index], tape
+
+    def pullback(self, tape, cotangent):
+        pulled = self.base.pullback(tape, self.rows.gathered(cotangent))
+        return self.rows.scattered(pulled, cotangent.shape[1])
+
+    def picked(self, rows: Sequence[int]) -> "SharedMap":
+        """The maps of some processes."""
+        return SharedMap(*_picked(self.base, self.rows, rows))
+
+
+@dataclass(frozen=True)
+class SharedKernel(AbstractStackedKernel):
+    """Kernels of which several processes have the same; these see the same features."""
+
+    base: AbstractStackedKernel
+    rows: Rows
+
+    def forward(self, a, b):
+        values, tape = self.base.forward(a[self.rows.first], b[self.rows.first])
+        return values[self.rows.index], tape
+
+    def pullback(self, tape, coefficients):
+        pulled = self.base.pullback(tape, self.rows.gathered(coefficients))
+        return self.rows.scattered(pulled, coefficients.shape[1])
+
+    def diagonal(self, a):
+        return self.base.diagonal(a[self.rows.first])[self.rows.index]
+
+    def diagonal_slopes(self, a):
+        return self.base.diagonal_slopes(a[self.rows.first])[self.rows.index]
+
+    def picked(self, rows: Sequence[int]) -> "SharedKernel":
+        """The kernels of some processes."""
+        return SharedKernel(*_picked(self.base, self.rows, rows))
+
+
+@dataclass(frozen=True)
+class BesideInputs(AbstractMap):
+    """The values of other maps, and after them the points themselves."""
+
+    base: AbstractMap
+
+    def forward(self, z):
+        values, tape = self.base.forward(z)
+        return np.concatenate([values, z], axis=2), (tape, values.shape[2])
+
+    def pullback(self, tape, cotangent):
+        inner, width = tape
+        return self.base.pullback(inner, cotangent[..., :width]) + cotangent[..., width:]
+
+
+@dataclass(frozen=True)
+class OnFeatures(AbstractStackedKernel):
+    """A kernel that sees the features from `start` to `stop`; `None` is the end."""
+
+    base: AbstractStackedKernel
+    start: int
+    stop: int | None
+
+    def forward(self, a, b):
+        values, tape = self.base.forward(self._seen(a), self._seen(b))
+        return values, (tape, b.shape[2])
+
+    def pullback(self, tape, coefficients):
+        inner, width = tape
+        return self._placed(self.base.pullback(inner, coefficients), width)
+
+    def diagonal(self, a):
+        return self.base.diagonal(self._seen(a))
+
+    def diagonal_slopes(self, a):
+        return self._placed(self.base.diagonal_slopes(self._seen(a)), a.shape[2])
+
+    def _seen(self, a: Float[np.ndarray, "g n e"]) -> Float[np.ndarray, "g n _"]:
+        return a[..., self.start : self.stop]
+
+    def _placed(self, slopes: Float[np.ndarray, "... _"], width: int) -> np.ndarray:
+        every = np.zeros((*slopes.shape[:-1], width))
+        every[..., self.start : self.stop] = slopes
+        return every
+
+
+def with_residuals(
+    processes: GaussianProcesses,
+    rows: Int[np.ndarray, " g"],
+    variance: Float[np.ndarray, " g"],
+    lengthscale: Float[np.ndarray, " g"],
+) -> GaussianProcesses:
+    r"""Processes whose kernel has a Matérn-5/2 term beside that of `processes[rows]`.
+
+    - `lengthscale`: in the unit cube, in units of $\sqrt d$.
+    """
+    index = Rows(np.unique(rows, return_inverse=True)[1])
+    used = pick(processes, np.unique(rows).tolist())
+    x_std = used.x_std[index.index]
+    probe = np.zeros((len(used.x_std), 1, x_std.shape[1]))
+    width = used.features.forward(used.warp.forward(probe)[0])[0].shape[2]
+    scaled = np.sqrt(x_std.shape[1]) * lengthscale[:, None] / x_std
+    repeated = pick(used, index.index.tolist())
+    return replace(
+        repeated,
+        mean=SharedMap(used.mean, index),
+        features=BesideInputs(SharedMap(used.features, index)),
+        kernel=StackedSum(
+            OnFeatures(SharedKernel(used.kernel, index), 0, width),
+            OnFeatures(StackedMatern(scaled, variance, 2.5), width, None),
+        ),
+    )
+
+
+def _picked(base: AbstractMap | AbstractStackedKernel, rows: Rows, chosen: Sequence[int]):
+    index = rows.index[list(chosen)]
+    used, inverse = np.unique(index, return_inverse=True)
+    return pick(base, used.tolist()), Rows(inverse)
