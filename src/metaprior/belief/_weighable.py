@@ -46,6 +46,9 @@ class Processes(AbstractWeighable):
         members, evidence = condition_weighed(b.processes, b.noise_variance, b.spread, run)
         return Weighed(members, self.log_prior, evidence)
 
+    def only(self, rows) -> "Processes":
+        return Processes(pick(self.belief, rows), self.log_prior[rows])
+
 
 def learned_with_residuals(learned: ProcessBelief, residuals: Residuals) -> Processes:
     """Every learned process with every residual."""

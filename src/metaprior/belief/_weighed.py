@@ -8,6 +8,7 @@ it, and $\tau$ the temper.
 """
 
 import abc
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,6 +22,10 @@ from metaprior.belief._processes import pick
 
 # Processes that hold less of the weight are left out of predictions.
 SMALLEST_WEIGHT = 1e-3
+# After so many points, processes that hold less of the weight are given up: most of the work is on
+# those that stay.
+STAGES = (4, 8, 16, 32, 64, 128)
+LOST_WEIGHT = 1e-4
 
 
 class Weighed(NamedTuple):
@@ -37,6 +42,10 @@ class AbstractWeighable(abc.ABC):
     @abc.abstractmethod
     def weighed(self, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"]) -> Weighed:
         """All members, conditioned, and weighed among themselves."""
+
+    @abc.abstractmethod
+    def only(self, rows: list[int]) -> "AbstractWeighable":
+        """Some of the processes; their weights before a run stay what they are."""
 
 
 class Part(NamedTuple):
@@ -55,24 +64,52 @@ class WeighedBelief(AbstractBelief):
     temper: float = 1.0
 
     def groups(self, x, y) -> Groups:
-        found, weights = self._weights(x, y)
-        kept = [_kept(own.members, w) for own, w in zip(found, weights, strict=True)]
+        kept = [_kept(own.members, own.weights) for own in self._weighed(x, y)]
         total = sum(np.sum(group.weights) for group in kept)
         return tuple(Group(g.members, g.weights / total) for g in kept if len(g.weights))
 
     def trust(self, x, y):
-        _, weights = self._weights(x, y)
-        parts = zip(self.parts, weights, strict=True)
-        return float(sum(np.sum(own) for part, own in parts if part.has_past))
+        return float(sum(np.sum(own.weights) for own in self._weighed(x, y) if own.part.has_past))
 
-    def _weights(self, x, y) -> tuple[list[Weighed], list[np.ndarray]]:
-        found = [part.members.weighed(x, y) for part in self.parts]
-        each = [
-            np.log(part.weight) + own.log_prior + self.temper * own.log_evidence
-            for part, own in zip(self.parts, found, strict=True)
-        ]
-        total = logsumexp(np.concatenate(each))
-        return found, [np.exp(own - total) for own in each]
+    def _weighed(self, x, y) -> list["WeighedPart"]:
+        parts = self.parts
+        for context in STAGES:
+            if context >= len(y):
+                break
+            found = _compared(parts, x[:context], y[:context], self.temper)
+            parts = [part for own in found for part in _in_play(own)]
+        return _compared(parts, x, y, self.temper)
+
+
+class WeighedPart(NamedTuple):
+    """Members of one kind after a run; the weights of all parts together sum to 1."""
+
+    part: Part
+    members: ConditionedProcesses
+    weights: Float[np.ndarray, " K"]
+
+
+def _compared(
+    parts: Sequence[Part], x: np.ndarray, y: np.ndarray, temper: float
+) -> list[WeighedPart]:
+    found = [part.members.weighed(x, y) for part in parts]
+    each = [
+        np.log(part.weight) + own.log_prior + temper * own.log_evidence
+        for part, own in zip(parts, found, strict=True)
+    ]
+    total = logsumexp(np.concatenate(each))
+    return [
+        WeighedPart(part, own.members, np.exp(log_weights - total))
+        for part, own, log_weights in zip(parts, found, each, strict=True)
+    ]
+
+
+def _in_play(found: WeighedPart) -> list[Part]:
+    """A part without the processes that the run so far speaks against; nothing if none is left."""
+    by_process = np.sum(found.weights.reshape(found.members.scale.shape), axis=1)
+    rows = np.flatnonzero(by_process >= LOST_WEIGHT).tolist()
+    part = found.part
+    return [part._replace(members=part.members.only(rows))] if rows else []
 
 
 def _kept(members: ConditionedProcesses, weights: Float[np.ndarray, " K"]) -> Group:
