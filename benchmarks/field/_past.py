@@ -85,9 +85,7 @@ def tpe(pool: Pool, seed: int):
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    study = optuna.create_study(
-        direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed)
-    )
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed))
     under_way = []
 
     def ask(taken: list[int]) -> int:

@@ -17,11 +17,14 @@ from metaprior.belief._mixture import BeliefMoments as BeliefMoments
 from metaprior.belief._mixture import BeliefSlopes as BeliefSlopes
 from metaprior.belief._mixture import Groups as Groups
 from metaprior.belief._mixture import equal_group as equal_group
+from metaprior.belief._past import PastMeans as PastMeans
+from metaprior.belief._past import past_means as past_means
 from metaprior.belief._prior import Posterior as Posterior
 from metaprior.belief._prior import Prior as Prior
 from metaprior.belief._read import belief_of as belief_of
 from metaprior.belief._read import guard_around as guard_around
 from metaprior.belief._read import has_belief as has_belief
+from metaprior.belief._read import is_weighable as is_weighable
 from metaprior.belief._settings import Settings as Settings
 from metaprior.belief._settings import method_name as method_name
 from metaprior.belief._window import EXPONENTIAL as EXPONENTIAL

@@ -68,6 +68,10 @@ class AbstractBelief(abc.ABC):
         """The belief at a trust that no longer depends on the run it is conditioned on."""
         return self
 
+    def fixed(self, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"]) -> "AbstractBelief":
+        """The belief whose weights are those that this run gives, whatever it is conditioned on."""
+        return self
+
     @property
     def unguarded(self) -> "AbstractBelief":
         """What was learned, without a guard around it."""

@@ -58,18 +58,25 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class WeighedBelief(AbstractBelief):
-    """The mixture of all parts, weighted by evidence."""
+    """The mixture of all parts, weighted by evidence.
+
+    - `temper`: how much of the evidence counts, 1 for all of it.
+    """
 
     parts: tuple[Part, ...]
     temper: float = 1.0
 
     def groups(self, x, y) -> Groups:
-        kept = [_kept(own.members, own.weights) for own in self._weighed(x, y)]
-        total = sum(np.sum(group.weights) for group in kept)
-        return tuple(Group(g.members, g.weights / total) for g in kept if len(g.weights))
+        found = self._weighed(x, y)
+        return _groups(found, [own.members for own in found])
 
     def trust(self, x, y):
-        return float(sum(np.sum(own.weights) for own in self._weighed(x, y) if own.part.has_past))
+        """Weight of the members with a past."""
+        with_past = [np.sum(w.weights) for w in self._weighed(x, y) if w.part.has_past]
+        return min(float(np.sum(with_past)), 1.0)
+
+    def fixed(self, x, y) -> "FixedMixture":
+        return FixedMixture(tuple(self._weighed(x, y)))
 
     def _weighed(self, x, y) -> list["WeighedPart"]:
         parts = self.parts
@@ -89,9 +96,26 @@ class WeighedPart(NamedTuple):
     weights: Float[np.ndarray, " K"]
 
 
+@dataclass(frozen=True)
+class FixedMixture(AbstractBelief):
+    """The mixture with the weights that some run gave."""
+
+    parts: tuple[WeighedPart, ...]
+
+    def groups(self, x, y) -> Groups:
+        return _groups(self.parts, [own.part.members.weighed(x, y).members for own in self.parts])
+
+
+def _groups(parts: Sequence[WeighedPart], members: list[ConditionedProcesses]) -> Groups:
+    kept = [_kept(own, part.weights) for part, own in zip(parts, members, strict=True)]
+    total = sum(np.sum(group.weights) for group in kept)
+    return tuple(Group(g.members, g.weights / total) for g in kept if len(g.weights))
+
+
 def _compared(
     parts: Sequence[Part], x: np.ndarray, y: np.ndarray, temper: float
 ) -> list[WeighedPart]:
+    """Every part on a run, weighed against the others."""
     found = [part.members.weighed(x, y) for part in parts]
     each = [
         np.log(part.weight) + own.log_prior + temper * own.log_evidence

@@ -80,6 +80,12 @@ class SeenThrough(AbstractBelief):
     def in_turn(self, x, y) -> BeliefMoments:
         return self.belief.in_turn(self.view(x), y)
 
+    def trust(self, x, y):
+        return self.belief.trust(self.view(x), y)
+
+    def fixed(self, x, y) -> "SeenThrough":
+        return SeenThrough(self.belief.fixed(self.view(x), y), self.view)
+
 
 @dataclass(frozen=True)
 class SeenMembers(AbstractMembers):

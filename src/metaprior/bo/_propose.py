@@ -33,7 +33,9 @@ class RunSoFar(NamedTuple):
         worst = np.min(self.y, initial=np.inf)
         is_failed = np.arange(len(ghosts)) >= len(self.pending)
         values = np.where(is_failed, np.minimum(expected, worst), expected)
-        return belief.condition(np.vstack([self.x, ghosts]), np.append(self.y, values))
+        # What was made up is no evidence for or against any part of the belief.
+        weighed = belief.fixed(self.x, self.y)
+        return weighed.condition(np.vstack([self.x, ghosts]), np.append(self.y, values))
 
 
 def propose(

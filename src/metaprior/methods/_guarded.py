@@ -103,15 +103,17 @@ class Guarded(AbstractMethod):
     def guard(self, learned: AbstractSurrogate, tasks: Tasks) -> "GuardedSurrogate":
         """What was learned from `tasks`, with the guard around it."""
         units = fit_standardiser(tasks.x, tasks.y, tasks.mask)
-        return GuardedSurrogate(learned, units.y_mean, units.y_std, self._caution())
+        return GuardedSurrogate(learned, units.y_mean, units.y_std, self.caution)
 
     @float64
     def blank_surrogate(self, num_columns: int) -> "GuardedSurrogate":
         units = blank_standardiser(num_columns)
         learned = self.base.blank_surrogate(num_columns)
-        return GuardedSurrogate(learned, units.y_mean, units.y_std, self._caution())
+        return GuardedSurrogate(learned, units.y_mean, units.y_std, self.caution)
 
-    def _caution(self) -> Caution:
+    @property
+    def caution(self) -> Caution:
+        """The numbers of this guard."""
         return Caution(*(getattr(self, name) for name in Caution._fields))
 
 
