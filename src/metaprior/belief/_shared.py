@@ -40,15 +40,20 @@ class Rows:
 
     def gathered(self, each: Float[np.ndarray, "g c *rest"]) -> Float[np.ndarray, "small _ *rest"]:
         """Linear functions of the larger stack as those of the small one, zero where none is."""
-        num_slots = int(np.max(self.slot)) + 1
-        small = np.zeros((len(self.first), num_slots, *each.shape[1:]))
+        small = np.zeros((len(self.first), self._num_slots, *each.shape[1:]))
         small[self.index, self.slot] = each
-        return small.reshape(len(self.first), -1, *each.shape[2:])
+        # Spelled out, since there may be no points and then nothing to infer a length from.
+        count = self._num_slots * each.shape[1]
+        return small.reshape(len(self.first), count, *each.shape[2:])
 
     def scattered(self, small: Float[np.ndarray, "small _ *rest"], count: int) -> np.ndarray:
         """What came of the functions, `count` per process, for the larger stack again."""
-        by_slot = small.reshape(len(small), -1, count, *small.shape[2:])
+        by_slot = small.reshape(len(small), self._num_slots, count, *small.shape[2:])
         return by_slot[self.index, self.slot]
+
+    @property
+    def _num_slots(self) -> int:
+        return int(np.max(self.slot)) + 1
 
 
 @dataclass(frozen=True)
