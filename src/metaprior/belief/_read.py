@@ -255,7 +255,7 @@ def _weighed(settings: Settings, arrays: StackedArrays, num_columns: int) -> Wei
         Part(past_members(means), past_weight, has_past=True),
         Part(_averaged(settings, arrays, num_columns), plain_weight, has_past=False),
     )
-    return WeighedBelief(parts, settings["temper"])
+    return WeighedBelief(tuple(p for p in parts if p.weight > 0.0), settings["temper"])
 
 
 def _rank_weighted(settings: Settings, arrays: StackedArrays, num_columns: int) -> AbstractBelief:
