@@ -11,16 +11,15 @@ for reporting. The split is in `split.json`.
 """
 
 import argparse
-import json
 import os
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
 
-from benchmarks.field._methods import METHODS, Setting
+from benchmarks.field._cells import records_of_cell
+from benchmarks.field._methods import METHODS
 from benchmarks.field._past import Cell
-from benchmarks.field._pools import TABLES, family_named
-from benchmarks.field._runs import NUM_QUERIES
+from benchmarks.field._pools import TABLES
 from benchmarks.field._show import page
 
 FAMILIES = ("lcbench", *TABLES)
@@ -44,31 +43,14 @@ def main() -> None:
     # One process per prior: started afresh, since JAX does not survive a fork.
     with ProcessPoolExecutor(arguments.workers, mp_context=get_context("spawn")) as pool:
         jobs = {
-            pool.submit(_of_cell, cell, arguments.methods, arguments.lcbench, arguments.out): cell
+            pool.submit(
+                records_of_cell, cell, arguments.methods, arguments.lcbench, arguments.out
+            ): cell
             for cell in cells
         }
         for count, job in enumerate(as_completed(jobs), start=1):
             job.result()
             print(f"[{count}/{len(jobs)}] {jobs[job].name}", flush=True)
-
-
-def _of_cell(cell: Cell, methods: list[str], lcbench: Path | None, out: Path) -> None:
-    """All runs of a cell that are not there yet."""
-    family = family_named(cell.family, lcbench)
-    setting = Setting(cell, family, out / "priors")
-    for name in methods:
-        file = out / "records" / f"{cell.name}--{name.replace(' ', '_')}.json"
-        if file.is_file():
-            continue
-        search = METHODS[name](setting)
-        records = []
-        for pool in cell.tasks(family)[1]:
-            found = search(pool, NUM_QUERIES, cell.seed)
-            records.append(found | {"task": pool.name, "best": max(pool.y), "gap": pool.gap})
-        file.parent.mkdir(parents=True, exist_ok=True)
-        part = file.with_suffix(".part")
-        part.write_text(json.dumps({"cell": vars(cell), "method": name, "runs": records}))
-        part.replace(file)
 
 
 def _arguments() -> argparse.Namespace:
