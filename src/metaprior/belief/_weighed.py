@@ -21,11 +21,11 @@ from metaprior.belief._mixture import Group, Groups, logsumexp
 from metaprior.belief._processes import pick
 
 # Processes that hold less of the weight are left out of predictions.
-SMALLEST_WEIGHT = 1e-3
+SMALLEST_WEIGHT = 3e-3
 # After so many points, processes that hold less of the weight are given up: most of the work is on
 # those that stay.
 STAGES = (4, 8, 16, 32, 64, 128)
-LOST_WEIGHT = 1e-4
+LOST_WEIGHT = 1e-3
 
 
 class Weighed(NamedTuple):

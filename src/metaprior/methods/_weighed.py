@@ -46,9 +46,9 @@ class Weighed(AbstractMethod):
     """
 
     base: AbstractMethod = FPacohMap()
-    past_weight: float = 0.4
+    past_weight: float = 0.5
     plain_weight: float = 0.05
-    temper: float = 1.0
+    temper: float = 0.5
 
     def __post_init__(self) -> None:
         if not isinstance(self.base, AbstractMethod) or not is_weighable(_named(self.base)):
