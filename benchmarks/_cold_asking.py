@@ -12,12 +12,13 @@ from pathlib import Path
 import numpy as np
 
 INPUT_DIM, NUM_ASKS = 7, 40
+NUM_CANDIDATES, NUM_CANDIDATE_ASKS = 50_000, 10
 NUM_TASKS, RUN_LENGTH = 20, 30
 CENTRE = np.linspace(0.35, 0.6, INPUT_DIM)
 
 
 def value_at(point: dict[str, float]) -> float:
-    """A bowl that is no past task."""
+    """A bowl unlike the past tasks."""
     return -float(sum((point[f"x{i}"] - c) ** 2 for i, c in enumerate(CENTRE)))
 
 
@@ -58,6 +59,22 @@ def our_asks(*, folder: str) -> Callable[[], dict[str, float]]:
             "median": statistics.median(seconds),
             "worst": max(seconds[1:]),
         }
+
+    return measure
+
+
+def candidate_asks(*, folder: str) -> Callable[[], float]:
+    """CPU seconds of the whole process that loads a prior and asks 10 of 50,000 candidates."""
+
+    def measure() -> float:
+        import metaprior as mp
+
+        rows = np.random.default_rng(1).uniform(size=(NUM_CANDIDATES, INPUT_DIM))
+        optimizer = mp.Optimizer(mp.load(folder), candidates=rows, seed=0)
+        for _ in range(NUM_CANDIDATE_ASKS):
+            point = optimizer.ask()
+            optimizer.tell(point, value_at(point))
+        return time.process_time()
 
     return measure
 

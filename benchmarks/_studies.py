@@ -8,7 +8,7 @@ import optuna
 from optuna.samplers import BaseSampler, GPSampler, TPESampler
 from optuna.trial import Trial
 
-from metaprior.data import Integer, Real, Space
+from metaprior.data import Categorical, Dimension, Integer, Space
 from metaprior.lab.environments import AbstractTask, Family
 from metaprior.metrics import mean_and_interval, simple_regret
 
@@ -50,18 +50,21 @@ def run_study(study: optuna.Study, task: AbstractTask, optimum: float, num_trial
     return Outcome(simple_regret(optimum, values).tolist(), seconds)
 
 
-def suggested(trial: Trial, space: Space) -> dict[str, float | int]:
-    """A value for every dimension of a space of numbers."""
-    point: dict[str, float | int] = {}
-    for name, dimension in zip(space.names, space.dimensions, strict=True):
-        if isinstance(dimension, Integer):
-            point[name] = trial.suggest_int(name, dimension.low, dimension.high, log=dimension.log)
-        else:
-            assert isinstance(dimension, Real), f"{name} is no number"
-            point[name] = trial.suggest_float(
-                name, dimension.low, dimension.high, log=dimension.log
-            )
-    return point
+def suggested(trial: Trial, space: Space) -> dict[str, Any]:
+    """A value for every dimension of a space."""
+    return {
+        name: suggested_value(trial, name, dimension)
+        for name, dimension in zip(space.names, space.dimensions, strict=True)
+    }
+
+
+def suggested_value(trial: Trial, name: str, dimension: Dimension) -> Any:
+    """What a trial suggests for one dimension."""
+    if isinstance(dimension, Categorical):
+        return trial.suggest_categorical(name, dimension.choices)
+    if isinstance(dimension, Integer):
+        return trial.suggest_int(name, dimension.low, dimension.high, log=dimension.log)
+    return trial.suggest_float(name, dimension.low, dimension.high, log=dimension.log)
 
 
 def with_optima(family: Family, tasks) -> list[tuple[AbstractTask, float]]:

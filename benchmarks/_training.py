@@ -53,7 +53,7 @@ def our_step_of_many(
     chunks: int,
     configurations: int,
 ) -> Callable[[], float]:
-    """Seconds a step and a configuration, when several are trained at once."""
+    """Seconds per step and configuration, when several are trained at once."""
     import jax
 
     from metaprior.methods import meta_train_many
@@ -297,7 +297,7 @@ _REFERENCES = {
 def _standardise(
     x: Float[np.ndarray, "n m d"], y: Float[np.ndarray, "n m"]
 ) -> tuple[Float[np.ndarray, "n m d"], Float[np.ndarray, "n m"]]:
-    """Zero mean and unit variance over all runs, each input by itself."""
+    """Zero mean and unit variance over all runs, each input separately."""
     mean, std = x.mean(axis=(0, 1)), x.std(axis=(0, 1))
     return (x - mean) / std, (y - y.mean()) / y.std()
 

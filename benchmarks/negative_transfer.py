@@ -104,7 +104,7 @@ def evaluate(history: str, seed: int, num_tasks: int, method: FPacohMap) -> Reco
     guarded = Guarded(method).meta_train(past, key=key_train)
     arms = {
         FITTED: FittedGP().from_scratch(FAMILY.space.num_columns),
-        AVERAGED: guarded.plain,
+        AVERAGED: guarded.averaged,
         BARE: guarded.learned,
         GUARDED: guarded,
     }

@@ -19,6 +19,7 @@ os.environ.setdefault(
 # The loader takes preferences of the compiler for features of the machine, and says so each time.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
+import hypothesis
 import jax
 import numpy as np
 import pytest
@@ -29,6 +30,10 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_disable_most_optimizations", True)
 
 install_import_hook("metaprior", "beartype.beartype")
+
+# A deadline for one example measures how busy the machine is.
+hypothesis.settings.register_profile("suite", deadline=None)
+hypothesis.settings.load_profile("suite")
 
 
 # Shared by the tests of learning, predicting, optimising and storing: training compiles once for

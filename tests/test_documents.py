@@ -81,3 +81,27 @@ def test_page_links_to_files_that_exist(page):
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
         if "://" not in target:
             assert (page.parent / target).is_file(), target
+
+
+def packages_named(text: str) -> set[str]:
+    """Names in code at the start of a table's rows."""
+    return set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE))
+
+
+def test_architecture_names_every_package():
+    page = (ROOT / "docs/architecture.md").read_text()
+    table = page.split("## The packages")[1].split("## ")[0]
+    packages = {path.parent.name for path in (ROOT / "src/metaprior").glob("*/__init__.py")}
+    assert packages_named(table) == packages
+    assert packages_named("| `gp` | kernels |\n| method | `no_package` |\n") == {"gp"}
+
+
+def test_architecture_names_files_that_exist_for_every_addition():
+    page = (ROOT / "docs/architecture.md").read_text()
+    table = page.split("## Where do I add something?")[1]
+    for addition in ("kernel", "acquisition", "method", "adapter", "report metric"):
+        assert re.search(rf"^\| an? {addition} \|", table, re.MULTILINE), addition
+    files = re.findall(r"`((?:\w+/)+\w+\.py)`", table)
+    assert len(files) > 8
+    for name in files:
+        assert (ROOT / "src/metaprior" / name).is_file() or (ROOT / name).is_file(), name

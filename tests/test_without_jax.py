@@ -105,6 +105,41 @@ def test_prior_and_optimizer_work_without_jax_and_as_with_it(folder):
     assert len({json.dumps(point) for point in asked}) == 16
 
 
+def test_asking_with_the_defaults_imports_no_scipy(folder):
+    """It would take longer to import than everything else that a first question needs."""
+    loaded = """
+        import sys
+        import metaprior as mp
+
+        optimizer = mp.Optimizer(mp.load("prior"), seed=0)
+        optimizer.tell(optimizer.ask(), 1.0)
+        optimizer.ask()
+        print("scipy" in sys.modules)
+        prior = optimizer.prior
+        prior.condition([optimizer.best.x], [1.0]).cdf([optimizer.best.x], [1.0])
+        print("scipy" in sys.modules)
+        """
+    # The second is the control: some questions do need it.
+    assert run(loaded, folder).split() == ["False", "True"]
+
+
+def test_priors_of_format_1_are_asked_without_jax(folder):
+    old = ROOT / "tests" / "store" / "format_1"
+    found = run(
+        f"""
+        from pathlib import Path
+        import metaprior as mp
+
+        names = [path.parent.name for path in sorted(Path({str(old)!r}).glob("*/prior.json"))]
+        for name in names:
+            mp.Optimizer(mp.load(Path({str(old)!r}) / name), seed=0).ask()
+        print(*names)
+        """,
+        folder,
+    )
+    assert {"fpacoh_map", "learned", "vanilla_gp"} <= set(found.split())
+
+
 def test_sampler_with_a_prior_works_without_jax(folder):
     found = run(
         """

@@ -53,7 +53,7 @@ def differences(function, x, step=1e-5):
 
 @pytest.mark.parametrize("length", [0, 1, 12])
 @pytest.mark.parametrize("name", [*some_of(KINDS), "both"])
-def test_slopes_match_central_differences(saved, run, queries, name, length):
+def test_belief_slopes_match_central_differences(saved, run, queries, name, length):
     belief, x = conditioned(saved, run, name, length), queries[:8]
     found = belief.slopes(x)
     for moment in ("mean", "function_variance"):
@@ -65,7 +65,7 @@ def test_slopes_match_central_differences(saved, run, queries, name, length):
 
 
 @pytest.mark.parametrize("name", [*KINDS, "both"])
-def test_path_slopes_match_central_differences(saved, run, queries, name):
+def test_belief_path_slopes_match_central_differences(saved, run, queries, name):
     belief = conditioned(saved, run, name, 7)
     path = belief.path(queries, np.random.default_rng(0))
     x = np.random.default_rng(1).uniform(size=(5, NUM_COLUMNS))
@@ -76,7 +76,7 @@ def test_path_slopes_match_central_differences(saved, run, queries, name):
 
 
 @pytest.mark.parametrize("name", [*KINDS, "both"])
-def test_covariance_has_the_variances_and_is_positive(saved, run, queries, name):
+def test_belief_covariance_has_the_variances_and_is_positive(saved, run, queries, name):
     belief = conditioned(saved, run, name, 7)
     covariance = belief.covariance(queries)
     variance = belief.moments(queries).function_variance
@@ -99,7 +99,7 @@ def mean_and_covariance_agree(samples, mean, covariance) -> bool:
 
 
 @pytest.mark.parametrize("name", [*KINDS, "both"])
-def test_samples_have_mean_and_covariance_of_belief(saved, run, queries, name):
+def test_belief_samples_have_its_mean_and_covariance(saved, run, queries, name):
     belief, x = conditioned(saved, run, name, 3), queries[:4]
     samples = belief.sample(x, 20_000, np.random.default_rng(0))
     mean, covariance = belief.moments(x).mean, belief.covariance(x)
@@ -113,7 +113,7 @@ def test_samples_have_mean_and_covariance_of_belief(saved, run, queries, name):
     "name",
     ["FPacohMap with effects", "ABLR", pytest.param("RankWeightedGP", marks=pytest.mark.slow)],
 )
-def test_paths_at_anchors_are_distributed_as_belief(saved, run, queries, name):
+def test_belief_paths_at_anchors_have_its_distribution(saved, run, queries, name):
     belief, x = conditioned(saved, run, name, 3), queries[:2]
     rng = np.random.default_rng(0)
     drawn = np.stack([belief.path(x, rng)(x) for _ in range(1000)])
@@ -127,7 +127,7 @@ def test_paths_at_anchors_are_distributed_as_belief(saved, run, queries, name):
         assert scipy.stats.kstest(values + 0.2 * np.sqrt(variance), normal.cdf).pvalue < 1e-4
 
 
-def test_paths_go_through_observations_without_noise(saved, run):
+def test_belief_paths_go_through_observations_without_noise(saved, run):
     x, y = (part[:5] for part in run)
     belief = saved("FixedGP").belief.condition(x, y)
     anchors = np.random.default_rng(0).uniform(size=(40, NUM_COLUMNS))
@@ -138,7 +138,7 @@ def test_paths_go_through_observations_without_noise(saved, run):
 
 
 @pytest.mark.parametrize("name", [*KINDS, "Guarded"])
-def test_observe_equals_condition(saved, run, queries, name):
+def test_belief_observe_equals_condition(saved, run, queries, name):
     x, y = (part[:8] for part in run)
     belief = saved(name).belief
     grown = belief.condition(x[:7], y[:7]).observe(x[7], y[7]).moments(queries)
@@ -148,7 +148,7 @@ def test_observe_equals_condition(saved, run, queries, name):
 
 
 @pytest.mark.parametrize("name", [*KINDS, "Guarded", "SelfStandardisedGP"])
-def test_condition_stands_odd_runs(saved, queries, name):
+def test_belief_condition_survives_odd_runs(saved, queries, name):
     same = np.full((12, NUM_COLUMNS), 0.3)
     for x, y in (
         (same, np.ones(12)),
@@ -163,19 +163,19 @@ def test_condition_stands_odd_runs(saved, queries, name):
         assert np.isfinite(belief.slopes(queries).function_variance).all()
 
 
-def test_weights_sum_to_one(saved, run):
+def test_belief_weights_sum_to_one(saved, run):
     belief = conditioned(saved, run, "both", 7)
     assert len(belief.weights) == 3 + 12
     np.testing.assert_allclose(belief.weights.sum(), 1.0)
     np.testing.assert_allclose(belief.weights[:3], 0.5 / 3)
 
 
-def test_trust_is_none_without_a_guard(saved, run):
+def test_belief_trust_is_none_without_a_guard(saved, run):
     assert saved("FPacohMap").belief.trust(*run) is None
     assert saved("FPacohMap").belief.settled(None) is saved("FPacohMap").belief
 
 
-def test_condition_rejects_wrong_shapes_and_numbers(saved):
+def test_belief_condition_rejects_wrong_shapes_and_numbers(saved):
     belief = saved("LearnedGP").belief
     with pytest.raises(ValueError, match=r"points of shape \(2, 3\) and values of shape \(3,\)"):
         belief.condition(np.zeros((2, NUM_COLUMNS)), np.zeros(3))
@@ -183,7 +183,7 @@ def test_condition_rejects_wrong_shapes_and_numbers(saved):
         belief.condition(np.zeros((1, NUM_COLUMNS)), np.array([np.nan]))
 
 
-def test_moments_need_little_memory_for_many_points(saved, run):
+def test_belief_moments_need_little_memory_for_many_points(saved, run):
     belief = conditioned(saved, run, "both", 30)
     x = np.random.default_rng(0).uniform(size=(50_000, NUM_COLUMNS))
     tracemalloc.start()
@@ -194,7 +194,7 @@ def test_moments_need_little_memory_for_many_points(saved, run):
     assert peak < 60e6
 
 
-def test_moments_do_not_depend_on_blocks(saved, run):
+def test_belief_moments_do_not_depend_on_blocks(saved, run):
     belief = conditioned(saved, run, "both", 30)
     x = np.random.default_rng(0).uniform(size=(3000, NUM_COLUMNS))
     np.testing.assert_allclose(
@@ -202,7 +202,7 @@ def test_moments_do_not_depend_on_blocks(saved, run):
     )
 
 
-def test_fixed_gp_takes_2000_points(saved):
+def test_belief_of_fixed_gp_takes_2000_points(saved):
     rng = np.random.default_rng(0)
     x = rng.uniform(size=(2000, NUM_COLUMNS))
     y = np.sin(5.0 * x.sum(axis=1))

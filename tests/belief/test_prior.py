@@ -46,7 +46,7 @@ def pair():
     ]
 
 
-def test_minimising_is_the_mirror_image_of_maximising(pair):
+def test_posterior_of_minimising_mirrors_that_of_maximising(pair):
     run, test = points(10, 5), points(11, 7)
     y, level = values(run), values(test) + 3.0
     up, down = pair[0].condition(run, y), pair[1].condition(run, -y)
@@ -61,7 +61,7 @@ def test_minimising_is_the_mirror_image_of_maximising(pair):
 
 
 @pytest.mark.parametrize("side", [0, 1])
-def test_density_and_cdf_are_those_of_the_predicted_normal(pair, side):
+def test_posterior_density_and_cdf_are_those_of_the_predicted_normal(pair, side):
     run, test = points(10, 5), points(11, 7)
     sign = (1, -1)[side]
     posterior = pair[side].condition(run, sign * values(run))
@@ -76,7 +76,7 @@ def test_density_and_cdf_are_those_of_the_predicted_normal(pair, side):
     np.testing.assert_allclose(std**2 - function_std**2, NOISE * scale**2, rtol=1e-9)
 
 
-def test_samples_have_the_noiseless_moments_and_are_joint(pair):
+def test_posterior_samples_have_the_noiseless_moments_and_are_joint(pair):
     """4 standard errors of means and standard deviations from 4000 samples; neighbours agree."""
     run = points(10, 5)
     test = [*points(11, 3), {"lr": 1e-3, "k": 3, "c": "a"}, {"lr": 1.01e-3, "k": 3, "c": "a"}]
@@ -91,7 +91,7 @@ def test_samples_have_the_noiseless_moments_and_are_joint(pair):
     assert not np.array_equal(drawn, posterior.sample(test, 4000, seed=1))
 
 
-def test_nothing_observed_and_nothing_asked(pair):
+def test_posterior_of_nothing_observed_and_nothing_asked(pair):
     """Empty lists and arrays everywhere: the prior itself, and empty answers."""
     test = points(11, 7)
     nothing = pair[0].condition([], [])
@@ -106,7 +106,7 @@ def test_nothing_observed_and_nothing_asked(pair):
     assert nothing.sample([], 2, seed=0).shape == (2, 0)
 
 
-def test_many_points_are_predicted_as_few_are(pair):
+def test_posterior_predicts_many_points_as_it_predicts_few(pair):
     """600 points, against the same points in slices that share no block: equal up to the order in
     which a matrix product sums."""
     run, test = points(10, 5), points(12, 600)
@@ -124,7 +124,7 @@ def test_many_points_are_predicted_as_few_are(pair):
 
 @settings(deadline=None, max_examples=25)
 @given(seed=st.integers(0, 2**31), num=st.integers(1, 16), row=st.integers(0, 15))
-def test_order_does_not_matter_and_observing_reduces_doubt(pair, seed, num, row):
+def test_posterior_ignores_order_and_shrinks_with_observations(pair, seed, num, row):
     run, row = points(seed, num), row % num
     y = values(run)
     mean, std = pair[0].condition(run, y).predict(run)
@@ -137,7 +137,7 @@ def test_order_does_not_matter_and_observing_reduces_doubt(pair, seed, num, row)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_values_that_are_no_numbers_are_refused_by_row(pair, bad):
+def test_prior_condition_refuses_values_that_are_not_numbers_by_row(pair, bad):
     run = points(10, 4)
     y = values(run)
     y[2] = bad
@@ -151,7 +151,7 @@ def test_values_that_are_no_numbers_are_refused_by_row(pair, bad):
             call()
 
 
-def test_points_that_do_not_belong_are_refused(pair):
+def test_prior_condition_refuses_points_outside_of_the_space(pair):
     with pytest.raises(ValueError, match="^Got 4 points but 3 values; [^.]*[.]$"):
         pair[0].condition(points(10, 4), [1.0, 2.0, 3.0])
     with pytest.raises(ValueError, match="row 1, dimension 'k': received 9"):
@@ -160,7 +160,7 @@ def test_points_that_do_not_belong_are_refused(pair):
         pair[0].condition([], []).predict([{"lr": 1e-2, "k": 2, "c": "z"}])
 
 
-def test_many_observations_at_few_places_stay_finite(pair, hill_prior):
+def test_posterior_of_many_observations_at_few_places_is_finite(pair, hill_prior):
     run = points(10, 3) * 20
     y = values(run) + np.random.default_rng(0).normal(size=60)
     mean, std = pair[0].condition(run, y).predict(points(11, 7))
@@ -172,7 +172,7 @@ def test_many_observations_at_few_places_stay_finite(pair, hill_prior):
     assert np.isfinite(posterior.sample(np.tile(spot, (4, 1)), 2, seed=0)).all()
 
 
-def test_answers_are_numpy_in_double_precision(pair):
+def test_posterior_answers_are_numpy_in_double_precision(pair):
     mean, std = pair[0].condition(points(1, 2), [1.0, 2.0]).predict(points(2, 3))
     for answer in (mean, std):
         assert isinstance(answer, np.ndarray) and not isinstance(answer, jax.Array)

@@ -11,7 +11,7 @@ from metaprior.methods import SelfStandardisedGP, TrainedContents, known_methods
 
 
 @pytest.mark.parametrize("name", sorted(KINDS))
-def test_kinds_are_the_fields_of_the_method(name):
+def test_settings_kinds_are_the_fields_of_the_method(name):
     method = known_methods()[name]
     kinds, types = KINDS[name], get_type_hints(method)
     assert kinds.keys() == {field.name for field in dataclasses.fields(method)}
@@ -23,7 +23,7 @@ def test_kinds_are_the_fields_of_the_method(name):
             assert fits(example) == expected, (setting, example)
 
 
-def test_are_complete_refuses_missing_unknown_and_wrong_settings():
+def test_settings_are_complete_refuses_missing_unknown_and_wrong_ones():
     settings = {"name": "RankWeightedGP", "num_steps": 3, "num_samples": 4, "discard_quantile": 0.9}
     assert are_complete(settings)
     assert not are_complete(settings | {"magic": 1})

@@ -10,6 +10,7 @@ from scipy.spatial.distance import cdist
 from metaprior.belief import AveragedBelief, FittedBelief, past_means
 from metaprior.belief import _weighed as weighed_module
 from metaprior.belief._averaged import LENGTHSCALES, LEVEL_VARIANCE, NOISES, RATES, SHAPE
+from metaprior.belief._guard import GuardedBelief
 from metaprior.belief._kernels import StackedSquaredExponential
 from metaprior.belief._learned import ProcessBelief
 from metaprior.belief._linalg import JITTER
@@ -19,6 +20,7 @@ from metaprior.belief._processes import GaussianProcesses
 from metaprior.belief._refine import NOISE_STEPS, SCALE_STEPS, LogSpread
 from metaprior.belief._residual import LEARNED_RESIDUALS, with_every_residual
 from metaprior.belief._weighed import Part, WeighedBelief
+from metaprior.methods import ABLR, Ensemble, Weighed
 
 D, WIDTH, FEATURES = 2, 4, 3
 LEVEL, UNIT = 3.0, 2.0
@@ -303,3 +305,45 @@ def test_what_is_made_up_moves_no_weight():
         fixed.condition(*more).weights, belief.condition(x, y).weights, rtol=1e-12
     )
     assert not np.array_equal(belief.condition(*more).weights, belief.condition(x, y).weights)
+
+
+def test_weighed_prior_asks_the_same_after_saving_and_knows_its_past(saved, run, queries):
+    kept = saved("Weighed")
+    in_memory = kept.prior.belief.condition(*run).moments(queries)
+    for found, expected in zip(
+        kept.belief.condition(*run).moments(queries), in_memory, strict=True
+    ):
+        np.testing.assert_array_equal(found, expected)
+    assert kept.belief.trust(run[0][:0], run[1][:0]) == pytest.approx(0.95)
+    assert [part.has_past for part in kept.belief.parts] == [True, True, False]
+
+
+def test_prior_saved_behind_a_guard_is_still_asked_behind_it(saved, run):
+    guarded = saved("Guarded").belief
+    assert isinstance(guarded, GuardedBelief)
+    assert guarded.fixed(*run) is guarded
+
+
+@pytest.mark.parametrize(
+    "make, complaint",
+    [
+        (lambda: Weighed(ABLR()), "learns Gaussian processes"),
+        (lambda: Weighed(Ensemble(ABLR())), "learns Gaussian processes"),
+        (lambda: Weighed(temper=0.0), "give positive numbers"),
+        (lambda: Weighed(past_weight=0.97), "less than 1 in all"),
+    ],
+)
+def test_weighed_refuses_what_it_cannot_weigh(make, complaint):
+    with pytest.raises((TypeError, ValueError), match=complaint):
+        make()
+
+
+def test_past_means_keep_a_bounded_number_of_runs_and_points():
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(size=(30, 60, D)), rng.normal(size=(30, 60))
+    found = past_means(x, y, np.ones((30, 60), bool))
+    assert found.x.shape == (24, 50, D)
+    assert np.max(found.x, axis=(1, 2)).all()
+    for kept, own, values in zip(found.x[:1], x[:1], y[:1], strict=True):
+        best = own[np.argmax(values)]
+        assert np.any(np.all(kept == best, axis=1))

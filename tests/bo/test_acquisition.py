@@ -124,7 +124,7 @@ def test_log_improvement_matches_the_integral(u):
     np.testing.assert_allclose(slope(u), exact_slope, rtol=1e-7)
 
 
-def test_the_plain_formula_fails_where_ours_holds():
+def test_log_improvement_test_can_fail():
     """Negative control: without the series there is nothing left of it in the far tail."""
     u = -40.0
     plain = scipy.stats.norm.pdf(u) + u * scipy.stats.norm.cdf(u)
@@ -171,20 +171,20 @@ def test_restless_bound_sees_no_noise_where_it_has_asked():
     assert at(score_of(RestlessConfidenceBound(2.0)), 0.6) == pytest.approx(1.8 + 1.0, rel=1e-12)
 
 
-def test_restless_bound_without_data_is_the_plain_bound():
+def test_restless_bound_without_data_is_the_upper_confidence_bound():
     score = score_of(RestlessConfidenceBound(2.0), *NOTHING)
     assert at(score, 0.5) == pytest.approx(4.5, rel=1e-12)
 
 
 @pytest.mark.parametrize("acquisition", [RestlessConfidenceBound(), LogExpectedImprovement()])
-def test_scores_have_a_slope_where_nothing_is_uncertain(acquisition):
+def test_acquisition_scores_have_a_slope_where_nothing_is_uncertain(acquisition):
     score = score_of(acquisition, line=Line(0.0, 0.0))
     value, found = score.gradients(np.array([[0.6]]))
     assert np.isfinite(value).all() and np.isfinite(found).all()
 
 
 @pytest.mark.parametrize(("x", "y", "best"), [(X, Y, 1.5), (*NOTHING, 1.2)])
-def test_expected_improvement_by_integration(x, y, best):
+def test_expected_improvement_matches_integration(x, y, best):
     """Over the best observation, or the best mean at the anchors, 3 * 0.4; without the noise."""
     score = score_of(LogExpectedImprovement(), x, y)
     for place in (0.1, 0.5, 1.0):
@@ -200,7 +200,7 @@ def gp_prior(**settings):
 
 
 @pytest.mark.parametrize("kind", ["bound", "restless", "improvement", "path", "constrained"])
-def test_gradients_match_differences(kind):
+def test_acquisition_gradients_match_differences(kind):
     rng = np.random.default_rng(3)
     x, y = rng.uniform(size=(7, 2)), rng.normal(size=7)
     acquisition = {

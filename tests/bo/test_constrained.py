@@ -72,23 +72,23 @@ def probability(x):
 
 @pytest.mark.parametrize("x", [-0.4, 0.1, 0.6])
 @pytest.mark.parametrize("best", [-1.0, 0.5])
-def test_improvement_times_probability(x, best):
+def test_constrained_improvement_is_improvement_times_probability(x, best):
     improvement, _ = quad(lambda f: (f - best) * norm.pdf(f, 2 * x, 0.5), best, best + 12)
     assert score_at(x, best) == pytest.approx(np.log(improvement * probability(x)), rel=1e-6)
 
 
 @pytest.mark.parametrize("x", [-0.4, 0.6])
-def test_before_anything_feasible_only_the_probability_counts(x):
+def test_constrained_improvement_is_the_probability_before_anything_feasible(x):
     assert score_at(x, None) == pytest.approx(np.log(probability(x)))
 
 
-def test_far_into_the_forbidden_the_score_is_finite_and_points_back():
+def test_constrained_improvement_far_into_the_infeasible_is_finite_and_points_back():
     score = score_of(ConstrainedImprovement(CONSTRAINTS, None))
     value, slope = score.gradients(np.array([[40.0]]))
     assert np.isfinite(value[0]) and slope[0, 0] < 0
 
 
-def test_what_a_run_has_shown():
+def test_constrained_improvement_takes_what_a_run_has_shown():
     x = np.linspace(0.0, 1.0, 9)[:, None]
     y = x[:, 0]
     broken_right = x[:, 0] - 0.55
@@ -101,7 +101,7 @@ def test_what_a_run_has_shown():
     assert chances[1] > 0.9 and max(chances[0], chances[2]) < 0.1
 
 
-def test_a_run_without_a_feasible_point():
+def test_constrained_improvement_of_a_run_without_a_feasible_point():
     x = np.array([[0.1], [0.9]])
     acquisition = constrained_improvement(x, np.array([1.0, 2.0]), np.array([[1.0], [0.2]]))
     assert acquisition.best is None

@@ -101,7 +101,7 @@ def steep(space, **options):
     return mp.Optimizer(prior, search=SEARCH, **options)
 
 
-def test_starts_without_data_and_finds_the_top(prior):
+def test_optimizer_starts_without_data_and_finds_the_top(prior):
     optimizer = mp.Optimizer(prior, search=SEARCH, seed=0)
     assert optimizer.best is None and optimizer.observations == [] and optimizer.pending == []
     points = play(optimizer, 12)
@@ -115,7 +115,7 @@ def test_starts_without_data_and_finds_the_top(prior):
     assert [value for _, value in told] == [value_at(p) for p in points]
 
 
-def test_the_same_seed_asks_the_same_questions(prior):
+def test_optimizer_of_the_same_seed_asks_the_same_questions(prior):
     first, second = (play(mp.Optimizer(prior, search=SEARCH, seed=0), 4) for _ in range(2))
     assert first == second
     rows = np.linspace(-5, 5, 41)[:, None]
@@ -127,7 +127,7 @@ def test_the_same_seed_asks_the_same_questions(prior):
     assert drawn != other
 
 
-def test_a_batch_is_spread_out(prior):
+def test_optimizer_spreads_a_batch_out(prior):
     """Queries under way count as answered: the next ones go elsewhere."""
     optimizer = mp.Optimizer(prior, search=SEARCH, seed=0)
     optimizer.tell({"x": -4.0}, value_at({"x": -4.0}))
@@ -139,7 +139,7 @@ def test_a_batch_is_spread_out(prior):
     assert optimizer.pending == [batch[0], batch[2]]
 
 
-def test_pending_queries_change_the_next_one_and_told_ones_replace_them(prior):
+def test_optimizer_respects_pending_queries_until_they_are_told(prior):
     alone, busy = (mp.Optimizer(prior, search=SEARCH, seed=0) for _ in range(2))
     first = busy.ask()
     assert alone.ask() == first
@@ -148,7 +148,7 @@ def test_pending_queries_change_the_next_one_and_told_ones_replace_them(prior):
 
 
 @pytest.mark.parametrize("failure", [None, float("nan"), np.float64("nan")])
-def test_failures_are_survived_and_not_asked_again(prior, failure):
+def test_optimizer_does_not_ask_failures_again(prior, failure):
     optimizer = mp.Optimizer(prior, search=SEARCH, seed=0)
     failed = optimizer.ask()
     optimizer.tell(failed, failure)
@@ -161,7 +161,7 @@ def test_failures_are_survived_and_not_asked_again(prior, failure):
     assert len(optimizer.observations) == 5
 
 
-def test_no_question_twice_even_where_the_model_insists():
+def test_optimizer_asks_nothing_twice_even_where_the_model_insists():
     """The acquisition is largest at x = 5 however often it is asked, told or not."""
     optimizer = steep(SPACE)
     first = optimizer.ask()
@@ -173,7 +173,7 @@ def test_no_question_twice_even_where_the_model_insists():
     assert min(point["x"] for point in asked) > 4.0  # still where the model hopes for most
 
 
-def test_a_small_discrete_space_is_used_up_before_anything_repeats():
+def test_optimizer_uses_a_small_discrete_space_up_before_it_repeats():
     space = mp.Space(k=mp.Integer(1, 3), c=mp.Categorical(["a", "b"]))
     optimizer = steep(space)
     batch = optimizer.ask(6)
@@ -182,7 +182,7 @@ def test_a_small_discrete_space_is_used_up_before_anything_repeats():
     assert optimizer.ask() in batch
 
 
-def test_points_nobody_asked_for_count(prior):
+def test_optimizer_counts_points_that_were_not_asked(prior):
     optimizer = mp.Optimizer(prior, search=SEARCH, seed=0)
     optimizer.tell({"x": 1.2}, 3.0)
     optimizer.tell({"x": -2.0}, value_at({"x": -2.0}))
@@ -194,7 +194,7 @@ def test_points_nobody_asked_for_count(prior):
     assert -5 <= optimizer.ask()["x"] <= 5
 
 
-def test_candidates_are_asked_once_each_and_nothing_else(prior):
+def test_optimizer_asks_each_candidate_once_and_nothing_else(prior):
     rows = [{"x": x} for x in (-3.0, 0.5, 1.0, 4.0, 1.0)]  # one of them twice
     optimizer = mp.Optimizer(prior, candidates=rows, seed=0)
     asked = [optimizer.ask()]
@@ -207,7 +207,7 @@ def test_candidates_are_asked_once_each_and_nothing_else(prior):
         optimizer.ask()
 
 
-def test_candidates_are_ranked_by_the_acquisition(prior):
+def test_optimizer_ranks_candidates_by_the_acquisition(prior):
     x = np.linspace(-5, 5, 41)
     mean, std = prior.condition([[0.0], [3.0]], [1.56, -0.24]).predict(x[:, None])
     _, function_std = prior.condition([[0.0], [3.0]], [1.56, -0.24]).predict(
@@ -226,7 +226,7 @@ def test_candidates_are_ranked_by_the_acquisition(prior):
         assert optimizer.ask()["x"] == pytest.approx(x[np.argmax(scores)])
 
 
-def test_minimising(hill_space, hill_runs, quick_fpacoh, hill_prior):
+def test_optimizer_minimises(hill_space, hill_runs, quick_fpacoh, hill_prior):
     """A prior learned from valleys: suggestions go low at once, and the best is the smallest."""
     valleys = mp.Tasks.from_runs(
         [(points, -values) for points, values in hill_runs],
@@ -271,7 +271,7 @@ def one_sentence(error, *words):
     assert text.endswith(".") and "\n" not in text, text
 
 
-def test_bad_input_is_named_in_one_sentence(prior):
+def test_optimizer_names_bad_input_in_one_sentence(prior):
     optimizer = mp.Optimizer(prior, search=SEARCH)
     for n in (0, -2):
         with pytest.raises(ValueError) as error:
@@ -296,7 +296,7 @@ def test_bad_input_is_named_in_one_sentence(prior):
 
 
 @pytest.mark.parametrize("form", ["dicts", "array"])
-def test_candidates_come_back_exactly_as_they_were_given(hill_prior, form):
+def test_optimizer_returns_candidates_exactly_as_they_were_given(hill_prior, form):
     rows = [{"x": 0.1 * i - 0.7, "z": 1.2 + 0.3 * i} for i in range(6)]
     given = rows if form == "dicts" else np.array([[row["x"], row["z"]] for row in rows])
     opt = mp.Optimizer(hill_prior, candidates=given, seed=0)
@@ -310,7 +310,7 @@ def test_candidates_come_back_exactly_as_they_were_given(hill_prior, form):
     assert [point for point, _ in opt.observations] == asked
 
 
-def test_a_prior_without_a_guard_has_no_trust(prior):
+def test_optimizer_of_a_prior_without_a_guard_has_no_trust(prior):
     optimizer = mp.Optimizer(prior, search=SEARCH)
     play(optimizer, 1)
     assert optimizer.trust is None
@@ -326,7 +326,7 @@ def trust_of(optimizer) -> float:
     return optimizer.trust
 
 
-def test_trust_follows_what_is_told(guarded):
+def test_optimizer_trust_follows_what_is_told(guarded):
     """Values far outside what past runs were like, at points that say so again and again."""
     optimizer = mp.Optimizer(guarded, search=SEARCH)
     trust = [trust_of(optimizer)]
@@ -338,7 +338,7 @@ def test_trust_follows_what_is_told(guarded):
     assert -5.0 <= optimizer.ask()["x"] <= 5.0
 
 
-def test_failures_and_pending_queries_are_no_evidence(guarded):
+def test_optimizer_trust_ignores_failures_and_pending_queries(guarded):
     optimizer = mp.Optimizer(guarded, search=SEARCH)
     play(optimizer, 3)
     before = trust_of(optimizer)
@@ -350,7 +350,7 @@ def test_failures_and_pending_queries_are_no_evidence(guarded):
     assert optimizer._settled_belief() is optimizer.prior.belief.unguarded
 
 
-def test_queries_of_others_are_respected(hill_prior):
+def test_optimizer_respects_queries_of_others(hill_prior):
     alone = mp.Optimizer(hill_prior, search=SEARCH, seed=0).ask(2)
     opt = mp.Optimizer(hill_prior, search=SEARCH, seed=0)
     opt.expect([alone[0]])
@@ -361,7 +361,7 @@ def test_queries_of_others_are_respected(hill_prior):
     assert opt.pending == [pytest.approx(x)]
 
 
-def test_a_fork_knows_the_same_and_keeps_what_it_hears_to_itself(hill_prior):
+def test_optimizer_fork_knows_the_same_and_keeps_what_it_hears_to_itself(hill_prior):
     opt = mp.Optimizer(hill_prior, search=SEARCH, seed=0)
     opt.tell({"x": 0.0, "z": 5.0}, 1.0)
     fork = opt.fork(seed=0)
@@ -386,7 +386,7 @@ def rough(point):
 
 
 @pytest.mark.parametrize("reach, repeats", [(0.1, False), (1e-9, True)])
-def test_a_rough_function_is_not_asked_the_same_again(reach, repeats):
+def test_optimizer_does_not_repeat_a_query_of_a_rough_function(reach, repeats):
     """Without the reach, the bound ends with one question again and again."""
     space = mp.Space(x=mp.Real(0.0, 1.0), z=mp.Real(0.0, 1.0))
     method = SelfStandardisedGP(noise_variance=0.3, lengthscale=0.3)

@@ -53,7 +53,7 @@ def in_whole(window, point):
     units=st.integers(4, 100),
     kind=st.sampled_from("ac"),
 )
-def test_a_point_lies_where_it_would_without_a_window(rate, steps, depth, units, kind):
+def test_window_point_lies_where_it_would_without_a_window(rate, steps, depth, units, kind):
     point = dict(rate=rate, width=-2.0 + 0.5 * steps, depth=depth, units=units, kind=kind)
     (expected,) = WHOLE.encode([point])
     np.testing.assert_allclose(in_whole(NARROW, point), expected, atol=1e-12)
@@ -61,7 +61,7 @@ def test_a_point_lies_where_it_would_without_a_window(rate, steps, depth, units,
 
 @settings(deadline=None, max_examples=60)
 @given(width=st.floats(0.1, 9.0), depth=st.integers(1, 12), half=st.integers(1, 250))
-def test_other_scales_and_dimensions_held_in_the_middle(width, depth, half):
+def test_window_takes_other_scales_and_holds_dimensions_in_the_middle(width, depth, half):
     point = dict(width=width, depth=depth, units=2 * half)
     # The middle of a log scale from 1e-4 to 1 is 1e-2; categories are held at the first.
     (expected,) = WHOLE.encode([{**point, "rate": 0.01, "kind": "a"}])
@@ -70,7 +70,7 @@ def test_other_scales_and_dimensions_held_in_the_middle(width, depth, half):
 
 @settings(deadline=None, max_examples=60)
 @given(unit=st.lists(st.floats(0.0, 1.0), min_size=6, max_size=6))
-def test_decoded_points_are_what_the_task_allows(unit):
+def test_window_decodes_to_points_that_the_task_allows(unit):
     (own,) = NARROW.space.decode(np.array([unit]))
     point = NARROW.decode(own)
     assert NARROW.encode(point) == pytest.approx(own)
@@ -78,14 +78,14 @@ def test_decoded_points_are_what_the_task_allows(unit):
     assert (point["width"] + 2.0) % 0.5 == 0.0 and point["depth"] in (2, 5, 8, 11)
 
 
-def test_points_outside_of_the_window_have_no_place_in_it():
+def test_window_has_no_place_for_points_outside():
     inside = dict(rate=0.1, width=1.0, depth=5, units=10, kind="a")
     assert NARROW.encode(inside) is not None
     for name, value in dict(rate=0.6, width=0.7, depth=4, units=3, kind="b").items():
         assert NARROW.encode({**inside, name: value}) is None
 
 
-def test_a_missing_dimension_is_taken_in_the_middle_of_the_window():
+def test_window_takes_a_missing_dimension_in_its_middle():
     point = NARROW.encode(dict(rate=0.255, depth=5, units=10))
     assert point == {"x0": pytest.approx(0.5), "x1": 10, "x2": 1, "x3": 10, "x4": 0}
 
@@ -93,7 +93,7 @@ def test_a_missing_dimension_is_taken_in_the_middle_of_the_window():
 @pytest.mark.parametrize(
     "name, value, other", [("rate", 0.3, 0.2), ("units", 40, 41), ("kind", "c", "a")]
 )
-def test_a_dimension_of_one_value_stays_there(name, value, other):
+def test_window_keeps_a_dimension_of_one_value_there(name, value, other):
     """Other values of it are outside of the window; a point that lacks it is inside."""
     window = Window(WHOLE, (("width", Numbers(0.0, 5.0)),), ((name, value),))
     middle = {"rate": 0.01, "width": 2.0, "depth": 6.5, "units": 31.0, "kind": "a"}
@@ -109,14 +109,14 @@ def test_a_dimension_of_one_value_stays_there(name, value, other):
     assert window.encode({"width": 2.0, name: other}) is None
 
 
-def test_a_range_on_a_log_scale_ends_where_it_ends():
+def test_window_range_on_a_log_scale_ends_where_it_ends():
     numbers = Numbers(1e-8, 10.0, log=True)
     assert numbers.coordinate(1e-8 * (1 - 1e-12)) == 0.0
     for value in (1e-15, 0.99e-8, 0.0, -1.0, 10.1, float("inf"), float("nan"), "inf"):
         assert numbers.coordinate(value) is None
 
 
-def test_the_gradient_is_finite_half_a_step_below_the_lowest_number():
+def test_window_gradient_is_finite_half_a_step_below_the_lowest_number():
     # Even numbers from 2 on, relaxed: below 2 the logarithm of 500's range ends at 1.5.
     gradient = BENT.map().pullback(np.zeros((1, 3)), np.eye(7)[:, None])
     assert np.isfinite(gradient).all()
@@ -140,7 +140,7 @@ def test_the_gradient_is_finite_half_a_step_below_the_lowest_number():
         (Options((True, False, 2)), mp.Categorical([1, 0, 2]), Options((2,))),  # 1 is not True
     ],
 )  # fmt: skip
-def test_what_range_and_dimension_share(wanted, dimension, expected):
+def test_range_and_dimension_share_their_common_values(wanted, dimension, expected):
     found = wanted.within(dimension)
     if expected is None or isinstance(expected, Options):
         assert found == expected
@@ -154,7 +154,7 @@ def test_windows_that_differ_in_bounds_share_their_space():
 
 
 @pytest.mark.parametrize("guarded", [False, True])
-def test_a_prior_through_a_window_believes_the_same(guarded):
+def test_window_leaves_predictions_of_a_prior_unchanged(guarded):
     space = mp.Space(x=mp.Real(0.0, 10.0), z=mp.Integer(0, 6))
     points = [[{"x": 2.0 * i + j, "z": i + j} for i in range(4)] for j in range(3)]
     tasks = mp.Tasks.from_runs([(p, [q["x"] - q["z"] for q in p]) for p in points], space=space)
@@ -176,7 +176,7 @@ def test_a_prior_through_a_window_believes_the_same(guarded):
     np.testing.assert_allclose((mean, std), expected, rtol=1e-9)
 
 
-def test_sampled_functions_agree_with_the_whole():
+def test_window_sampled_functions_agree_with_those_of_the_whole_space():
     runs = [([[0.0], [10.0]], [0.0, 1.0])] * 2
     tasks = mp.Tasks.from_runs(runs, space=mp.Space(x=mp.Real(0.0, 10.0)))
     prior = mp.learn(tasks, method=mp.methods.FixedGP(), seed=0)

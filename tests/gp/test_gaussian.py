@@ -69,12 +69,12 @@ def test_gaussian_without_a_mask_all_entries_count():
     np.testing.assert_allclose(density(jnp.asarray(y), gaussian), expected, rtol=1e-10)
 
 
-def test_the_density_of_nothing_is_one():
+def test_log_density_of_nothing_is_zero():
     got = density(jnp.ones(N), smooth_gaussian(1, seed=0), jnp.zeros(N, bool))
     np.testing.assert_allclose(got, 0.0, atol=1e-7)
 
 
-def test_gradients_of_the_log_density_match_finite_differences():
+def test_log_density_gradients_match_finite_differences():
     rng = np.random.default_rng(3)
     residual, root = jnp.asarray(rng.normal(size=N)), jnp.asarray(rng.normal(size=(N, N)))
 
@@ -85,7 +85,7 @@ def test_gradients_of_the_log_density_match_finite_differences():
     check_grads(jax.jit(value), (residual, root), order=1, modes=["rev"], rtol=1e-6, atol=1e-6)
 
 
-def test_gradients_of_a_masked_density_match_finite_differences():
+def test_log_density_gradients_under_a_mask_match_finite_differences():
     rng = np.random.default_rng(4)
     y, mask = jnp.asarray(rng.normal(size=N)), jnp.asarray([True, False, True, True, False, True])
 
@@ -108,7 +108,7 @@ def test_log_density_is_the_same_under_differentiation():
 
 
 @pytest.mark.parametrize("jitter", [1e-8, 1e-4, 0.5])
-def test_kl_matches_the_closed_form_with_the_jitter_on_both_sides(jitter):
+def test_kl_divergence_matches_the_closed_form_with_the_jitter_on_both_sides(jitter):
     q, p = smooth_gaussian(2, seed=1), random_gaussian(2)
     got = float(divergence(q, p, jitter))
     np.testing.assert_allclose(got, closed_form_kl(q, p, jitter, jitter), rtol=1e-9)
@@ -117,7 +117,7 @@ def test_kl_matches_the_closed_form_with_the_jitter_on_both_sides(jitter):
         assert abs(got - closed_form_kl(q, p, jitter, 0.0)) > 0.01
 
 
-def test_kl_matches_monte_carlo():
+def test_kl_divergence_matches_monte_carlo():
     q, p = random_gaussian(7), random_gaussian(8)
 
     def frozen(g: Gaussian):
@@ -143,12 +143,12 @@ def test_kl_divergence_of_a_process_from_itself_is_zero(seed, log_jitter):
 
 @settings(deadline=None, max_examples=100)
 @given(seed=st.integers(0, 2**31 - 2), log_jitter=st.floats(-16, 3))
-def test_kl_is_positive_between_different_gaussians(seed, log_jitter):
+def test_kl_divergence_is_positive_between_different_gaussians(seed, log_jitter):
     got = divergence(random_gaussian(seed), random_gaussian(seed + 1), jnp.exp(log_jitter))
     assert got > 1e-6
 
 
-def test_gradients_of_the_kl_match_finite_differences():
+def test_kl_divergence_gradients_match_finite_differences():
     rng = np.random.default_rng(10)
     p = reference(random_gaussian(11), 0.01)
 

@@ -79,7 +79,7 @@ def test_feature_kernel_is_the_base_kernel_on_features(d):
     np.testing.assert_allclose(gram, oracle(phi_x, phi_z), rtol=1e-9)
 
 
-def test_a_scaled_kernel_multiplies_by_its_scale():
+def test_scaled_kernel_multiplies_by_its_scale():
     base = SquaredExponential(jnp.log(0.5), jnp.log(VARIANCE))
     kernel = ScaledKernel(ScaledKernel(base, jnp.log(3.0)), jnp.log(0.5))
     x = points(5, 2)
@@ -96,7 +96,7 @@ _matrix = jax.jit(lambda kernel, x: kernel.matrix(x))
     log_lengthscale=st.floats(-5, 5),
     log_variance=st.floats(-5, 5),
 )
-def test_covariance_matrices_are_symmetric_and_positive(seed, log_lengthscale, log_variance):
+def test_kernel_matrices_are_symmetric_and_positive(seed, log_lengthscale, log_variance):
     kernel = SquaredExponential(jnp.asarray(log_lengthscale), jnp.asarray(log_variance))
     x = points(8, 2, seed)
     x[3] = x[0]  # Repeated points are allowed.
@@ -193,7 +193,7 @@ def test_kernels_compose_with_learned_features():
         np.testing.assert_allclose(got, expected[rows, rows], rtol=1e-9)
 
 
-def test_a_kernel_does_not_add_to_a_number():
+def test_kernel_does_not_add_to_a_number():
     with pytest.raises(TypeError, match="unsupported operand"):
         _ = SquaredExponential() + 1.0  # pyright: ignore[reportOperatorIssue]
 
@@ -202,7 +202,7 @@ COMPOSED = Constant(0.3) * Matern(-0.2, 0.1) + Linear(-1.0) * RationalQuadratic(
 COMPOSED = COMPOSED + Periodic(0.5, 0.2, -0.3)
 
 
-def test_gradients_of_composed_kernels_match_finite_differences():
+def test_kernel_gradients_of_compositions_match_finite_differences():
     flat, unflatten = jax.flatten_util.ravel_pytree(jax.tree.map(jnp.asarray, COMPOSED))
     x, z = jnp.asarray(points(1, 2)[0]), jnp.asarray(points(1, 2, seed=1)[0])
 
@@ -224,7 +224,7 @@ def test_gradients_of_composed_kernels_match_finite_differences():
 
 @settings(deadline=None, max_examples=100)
 @given(seed=st.integers(0, 2**31 - 1), numbers=st.lists(st.floats(-2, 2), min_size=9, max_size=9))
-def test_sums_and_products_of_kernels_are_positive_semidefinite(seed, numbers):
+def test_kernel_sums_and_products_are_positive_semidefinite(seed, numbers):
     leaves, structure = jax.tree.flatten(COMPOSED)
     assert len(leaves) == len(numbers) + 1
     kernel = jax.tree.unflatten(structure, [jnp.asarray(v) for v in [*numbers, 0.0]])

@@ -281,7 +281,7 @@ def started(folder):
         env={**os.environ, "JAX_COMPILATION_CACHE_DIR": ""},
     )
     assert program.stdout is not None
-    assert program.stdout.readline() == "choosing a configuration\n"
+    assert program.stdout.readline() == "compiling, and choosing a configuration\n"
     program.send_signal(signal.SIGINT)
     return program
 

@@ -165,7 +165,7 @@ def test_guarded_with_full_trust_the_posterior_is_exactly_the_learned_one():
 
 def test_guard_without_trust_has_the_posterior_of_the_non_transfer_gp():
     run, posterior = at_trust(CAUTION.nothing_below - 1e-9)
-    expected = conditioned(FRIENDLY.plain, run)
+    expected = conditioned(FRIENDLY.averaged, run)
     for mine, theirs in zip(everything(posterior)[:5], everything(expected)[:5], strict=True):
         # The compiler may round differently, no more.
         np.testing.assert_allclose(mine, theirs, rtol=1e-13)
@@ -175,7 +175,7 @@ def test_guarded_settled_leaves_out_what_is_not_used():
     assert FRIENDLY.settled(CAUTION.all_above) is FRIENDLY.learned
     assert isinstance(FRIENDLY.settled(CAUTION.nothing_below - 1e-9), AveragedGPSurrogate)
     assert FRIENDLY.unguarded is FRIENDLY.learned and FRIENDLY.judges
-    assert FRIENDLY.guarding(FRIENDLY.plain).learned == FRIENDLY.plain
+    assert FRIENDLY.guarding(FRIENDLY.averaged).learned == FRIENDLY.averaged
     both = FRIENDLY.settled(0.4)
     assert isinstance(both, TrustedSurrogate) and both.given_trust == 0.4
 
@@ -184,7 +184,7 @@ def test_guarded_settled_leaves_out_what_is_not_used():
 def test_guarded_posterior_in_between_is_their_mixture():
     run, posterior = at_trust(0.4)
     x, y = jnp.array([0.2, 0.9]), jnp.asarray(45.0)
-    ours, theirs = (conditioned(each, run) for each in (FRIENDLY.learned, FRIENDLY.plain))
+    ours, theirs = (conditioned(each, run) for each in (FRIENDLY.learned, FRIENDLY.averaged))
     a, b = ours.moments(x), theirs.moments(x)
     mean = 0.4 * float(a.mean) + 0.6 * float(b.mean)
     second = 0.4 * float(a.variance + a.mean**2) + 0.6 * float(b.variance + b.mean**2)
@@ -255,7 +255,7 @@ def test_guarded_scores_are_the_densities_of_predictions_from_the_points_before(
 def test_averaged_gp_weights_hyper_parameters_by_evidence():
     """Against numerical integration over the scale, which knows no closed form."""
     run = hill_run(6)
-    posterior = conditioned(FRIENDLY.plain, run)
+    posterior = conditioned(FRIENDLY.averaged, run)
     x, y = np.asarray(run.x)[:6], (np.asarray(run.y)[:6] - LEVEL) / SCALE
     squares = np.sum((x[:, None] - x[None]) ** 2, axis=-1)
     log_scale = np.linspace(-25.0, 25.0, 20001)
@@ -282,7 +282,7 @@ def test_averaged_gp_finds_level_and_scale_of_a_run(scale):
     """Far from those of the past as well."""
     run = hill_run(14)
     y = 1e5 + scale * (np.asarray(run.y)[:14] - LEVEL)
-    posterior = conditioned(FRIENDLY.plain, run_of(np.asarray(run.x)[:14], y))
+    posterior = conditioned(FRIENDLY.averaged, run_of(np.asarray(run.x)[:14], y))
     found = jax.vmap(posterior.moments)(run.x[:14])
     np.testing.assert_allclose(found.mean, y, atol=0.2 * scale * SCALE)
     far = posterior.moments(jnp.array([5.0, 5.0]))
@@ -322,5 +322,5 @@ def test_a_surrogate_without_a_guard_is_always_trusted():
     bare = FRIENDLY.learned
     assert bare.trust(hill_run(5)) == 1.0 and not bare.judges
     assert bare.settled(0.0) is bare.unguarded is bare
-    other = FRIENDLY.plain
+    other = FRIENDLY.averaged
     assert bare.guarding(other) is other

@@ -28,10 +28,16 @@ FIRST_STEP = 0.1
 SUFFICIENT = 1e-4
 SHORTEST = 1e-7
 LOWEST_RISE = 1e-9
-# After so many steps the estimate of the Hessian is worth something: an ascent that is expected to
-# rise by less than this share of what it lacks is given up.
+# From this step on the estimate of the Hessian is reliable: an ascent stops if this multiple of its
+# expected rise does not reach the highest one.
 SURE_AFTER = 6
 HOPE = 5.0
+# Two ascents that are this close in every coordinate climb the same hill.
+CLOSE = 1e-3
+# The highest goes on alone for so many steps more, unless it has stalled: it rose by less than this
+# share of what the starts differ by, in so many steps. Along a ridge it could creep on for long.
+LAST_STEPS = 8
+STALLED, PATIENCE = 1e-8, 8
 
 
 class AbstractSmoothFunction(abc.ABC):
@@ -55,6 +61,13 @@ class Climb(NamedTuple):
     value: Float[np.ndarray, " r"]
     gradient: Float[np.ndarray, "r p"]
     inverse_hessian: Float[np.ndarray, "r p p"]
+
+
+class Tops(NamedTuple):
+    """Points reached, and the function there."""
+
+    x: Float[np.ndarray, "r p"]
+    value: Float[np.ndarray, " r"]
 
 
 def ascend(
@@ -107,46 +120,65 @@ def climb(
     upper: Float[np.ndarray, "r p"],
     *,
     num_steps: int,
-) -> Climb:
+) -> Tops:
     """A point that is no worse for each start, in a box of its own, and one of them a maximum.
 
     A step that does not rise enough (Armijo) is tried again with less of its length. An ascent is
-    left alone once it moves by less than `SHORTEST` in every coordinate, or is expected to rise
-    by less than `LOWEST_RISE` of what the starts differ by, or so far below the highest that it
-    cannot be expected to reach it.
+    left alone once it moves by less than `SHORTEST` in every coordinate. The highest also stops
+    where it has stalled; the others where they are close to it, so far below that they cannot be
+    expected to reach it, or expected to rise by less than `LOWEST_RISE` of what the starts differ
+    by.
     """
     value, gradient = function.gradients(starts)
     rate = _rate(gradient, _widths(lower, upper), FIRST_STEP)
-    guess = rate[:, None, None] * np.eye(starts.shape[1])
-    state = Climb(starts.copy(), value, gradient, guess)
-    length, active = np.ones(len(starts)), np.arange(len(starts))
-    lowest_rise = LOWEST_RISE * np.ptp(value)
-    for step in range(num_steps):
-        own = Climb(*(part[active] for part in state))
-        direction, free = _uphill(own, lower[active], upper[active])
-        rise = np.sum(free * direction, axis=1)
-        trial = np.clip(own.x + length[active, None] * direction, lower[active], upper[active])
-        goes_on = np.max(np.abs(trial - own.x), axis=1) > SHORTEST
-        if step >= SURE_AFTER:
-            goes_on &= own.value + HOPE * rise >= np.max(state.value)
-            goes_on &= rise > lowest_rise
-        if not goes_on.any():
-            break
-        active, trial = active[goes_on], trial[goes_on]
-        own = Climb(*(part[goes_on] for part in own))
-        value, gradient = function.gradients(trial)
+    own = Climb(starts, value, gradient, rate[:, None, None] * np.eye(starts.shape[1]))
+    tops, spread = Tops(starts.copy(), value.copy()), np.ptp(value)
+    # Of those that go on: where they belong, and the share of the next step that they try.
+    rows, length = np.arange(len(starts)), np.ones(len(starts))
+    heights = [np.max(value)]
+    for step in range(num_steps + min(num_steps, LAST_STEPS)):
+        direction, free = _uphill(own, lower, upper)
+        trial = np.minimum(np.maximum(own.x + length[:, None] * direction, lower), upper)
         moved = trial - own.x
-        slope = np.sum(free[goes_on] * moved, axis=1)
+        goes_on = np.abs(moved).max(axis=1) > SHORTEST
+        if step >= min(num_steps, SURE_AFTER):
+            highest = int(np.argmax(tops.value))
+            rise = (free * direction).sum(axis=1)
+            hopeful = own.value + HOPE * rise >= tops.value[highest]
+            hopeful &= np.abs(own.x - tops.x[highest]).max(axis=1) > CLOSE
+            hopeful &= (rise > LOWEST_RISE * spread) & (step < num_steps)
+            risen = tops.value[highest] - heights[max(step - PATIENCE, 0)]
+            has_stalled = step >= PATIENCE and risen <= STALLED * spread
+            goes_on &= np.where(rows == highest, not has_stalled, hopeful)
+        if not goes_on.all():
+            if not goes_on.any():
+                break
+            own = Climb(*(part[goes_on] for part in own))
+            rows, length, lower, upper = (a[goes_on] for a in (rows, length, lower, upper))
+            free, trial, moved = free[goes_on], trial[goes_on], moved[goes_on]
+        value, gradient = function.gradients(trial)
+        slope = (free * moved).sum(axis=1)
         rises = value > own.value + SUFFICIENT * slope
-        # The top of the parabola through both values and the first slope, in units of the step.
-        lacking = np.maximum(own.value + slope - value, SMALLEST)
-        shorter = np.clip(0.5 * slope / lacking, 0.1, 0.5)
-        length[active] = np.where(rises, 1.0, shorter * length[active])
         updated = _bfgs_update(own.inverse_hessian, moved, own.gradient - gradient)
         found = Climb(trial, value, gradient, updated)
-        for old, new in zip(state, found, strict=True):
-            old[active[rises]] = new[rises]
-    return state
+        if rises.all():
+            own, length = found, np.ones(len(rows))
+        else:
+            # The top of the parabola through both values and the first slope, in units of the step.
+            lacking = np.maximum(own.value + slope - value, SMALLEST)
+            shorter = np.minimum(np.maximum(0.5 * slope / lacking, 0.1), 0.5)
+            length = np.where(rises, 1.0, shorter * length)
+            own = Climb(*(_chosen(rises, new, old) for new, old in zip(found, own, strict=True)))
+        tops.x[rows], tops.value[rows] = own.x, own.value
+        heights.append(np.max(tops.value))
+    return tops
+
+
+def _chosen(
+    which: Bool[np.ndarray, " r"], new: Float[np.ndarray, "r ..."], old: Float[np.ndarray, "r ..."]
+) -> Float[np.ndarray, "r ..."]:
+    """The rows of `new` in `which`, otherwise those of `old`."""
+    return np.where(which.reshape(-1, *(1,) * (old.ndim - 1)), new, old)
 
 
 def _uphill(
@@ -157,12 +189,18 @@ def _uphill(
     outwards = ((x <= lower) & (state.gradient < 0)) | ((x >= upper) & (state.gradient > 0))
     gradient = np.where(outwards, 0.0, state.gradient)
     direction = (state.inverse_hessian @ gradient[..., None])[..., 0]
-    direction = np.where(outwards, 0.0, direction)
+    direction[outwards] = 0.0
     # Far from the maximum the estimate may point downhill: then follow the gradient.
-    lengths = np.linalg.norm(direction, axis=1) * np.linalg.norm(gradient, axis=1)
-    is_uphill = np.sum(direction * gradient, axis=1) > 1e-10 * lengths
-    steepest = _rate(gradient, _widths(lower, upper), FIRST_STEP)[:, None] * gradient
-    return np.where(is_uphill[:, None], direction, steepest), gradient
+    is_uphill = (direction * gradient).sum(axis=1) > 1e-10 * _lengths(direction, gradient)
+    if not is_uphill.all():
+        steepest = _rate(gradient, _widths(lower, upper), FIRST_STEP)[:, None] * gradient
+        direction = np.where(is_uphill[:, None], direction, steepest)
+    return direction, gradient
+
+
+def _lengths(a: Float[np.ndarray, "r p"], b: Float[np.ndarray, "r p"]) -> Float[np.ndarray, " r"]:
+    """The products of the lengths of two sets of vectors."""
+    return np.sqrt((a * a).sum(axis=1)) * np.sqrt((b * b).sum(axis=1))
 
 
 def _widths(
@@ -176,7 +214,7 @@ def _rate(
     gradient: Float[np.ndarray, "r p"], width: Float[np.ndarray, "*r p"], fraction: float
 ) -> Float[np.ndarray, " r"]:
     """The step length along the gradient that moves at most a fraction of the box."""
-    return fraction / np.maximum(np.max(np.abs(gradient) / width, axis=1), SMALLEST)
+    return fraction / np.maximum((np.abs(gradient) / width).max(axis=1), SMALLEST)
 
 
 def _bfgs_update(
@@ -188,11 +226,11 @@ def _bfgs_update(
     $\rho = 1 / s^\top b$, where the function bends downwards along the step."""
     # A coordinate kept at its bound says nothing about the curvature along the others.
     bent = np.where(moved == 0.0, 0.0, bent)
-    curvature = np.sum(moved * bent, axis=1)
-    lengths = np.linalg.norm(moved, axis=1) * np.linalg.norm(bent, axis=1)
-    is_concave = curvature > 1e-12 * lengths
-    rho = 1.0 / np.where(is_concave, curvature, 1.0)
-    left = np.eye(moved.shape[1]) - rho[:, None, None] * moved[:, :, None] * bent[:, None, :]
-    step = rho[:, None, None] * moved[:, :, None] * moved[:, None, :]
-    updated = left @ inverse_hessian @ left.transpose(0, 2, 1) + step
-    return np.where(is_concave[:, None, None], updated, inverse_hessian)
+    curvature = (moved * bent).sum(axis=1)
+    is_concave = curvature > 1e-12 * _lengths(moved, bent)
+    rho = is_concave / np.where(is_concave, curvature, 1.0)
+    # The same as a sum of one outer product and its transpose.
+    turned = (inverse_hessian @ bent[..., None])[..., 0]
+    along = 0.5 * (1.0 + rho * (bent * turned).sum(axis=1))
+    outer = moved[:, :, None] * (rho[:, None] * (along[:, None] * moved - turned))[:, None, :]
+    return inverse_hessian + (outer + outer.transpose(0, 2, 1))

@@ -17,11 +17,11 @@ and the mean of $s^2$ given the run is $(\beta + q/2) / (\alpha + (c-1)/2 - 1)$.
 One eigendecomposition per lengthscale serves all noises.
 """
 
+import math
 from dataclasses import dataclass
 from functools import cache, partial
 
 import numpy as np
-from scipy.special import gammaln
 
 from metaprior.belief._belief import AbstractBelief
 from metaprior.belief._conditioned import ConditionedProcesses, Observed, observed
@@ -49,7 +49,7 @@ LOG_RATE_WEIGHTS = np.log(np.sqrt(RATES) / np.sum(np.sqrt(RATES)) * RATES**SHAPE
 
 @dataclass(frozen=True)
 class AveragedBelief(AbstractBelief, AbstractWeighable):
-    """A Gaussian process that knows of the past only what a large and what a usual value is.
+    """The averaged GP: of the past it uses only the mean and the spread of the values.
 
     - `y_mean`, `y_std`: of all past values together.
     """
@@ -79,7 +79,9 @@ class AveragedBelief(AbstractBelief, AbstractWeighable):
         shape = SHAPE + 0.5 * n
         log_rate = np.log(RATE_WEIGHTS) + SHAPE * np.log(RATES)
         by_rate = log_rate - shape * np.log(RATES + half_square[..., None])
-        constant = gammaln(shape) - gammaln(SHAPE) - n * (0.5 * LOG_2_PI + np.log(self.y_std))
+        constant = (
+            math.lgamma(shape) - math.lgamma(SHAPE) - n * (0.5 * LOG_2_PI + np.log(self.y_std))
+        )
         log_evidence = logsumexp(by_rate) - 0.5 * np.sum(np.log(variances), axis=2) + constant
         num = found.members.count
         return Weighed(found.members, np.full(num, -np.log(num)), log_evidence.reshape(-1))

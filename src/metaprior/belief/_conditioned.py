@@ -35,9 +35,9 @@ from metaprior.belief._members import (
 )
 from metaprior.belief._processes import EmbeddedPoints, GaussianProcesses, pick
 
-# So many covariances are worked on at once: what predictions need of memory is bounded, and small
-# blocks stay in the cache of the processor.
-BLOCK_SIZE = 2**15
+# At most this many covariances per block: memory is bounded, and small blocks stay in the cache of
+# the processor.
+BLOCK_SIZE = 2**14
 
 
 @dataclass(frozen=True)
@@ -124,8 +124,11 @@ class ConditionedProcesses(AbstractMembers):
         )
         by_mean, by_features = processes.section_slopes(self.seen, kernel_tape, coefficients)
         by_mean[:, :levels] += 1.0
-        amplitude = processes.amplitude_variance[:, None, None]
-        by_mean[:, levels:] += 2.0 * scale * amplitude * at.mean[:, None]
+        if processes.has_effects:
+            amplitude = processes.amplitude_variance[:, None, None]
+            by_mean[:, levels:] += 2.0 * scale * amplitude * at.mean[:, None]
+        else:
+            by_mean = by_mean[:, :levels]
         own = processes.kernel.diagonal_slopes(at.features)[:, None]
         by_features[:, levels:] += scale[..., None] * own
         by_x = self.unit[:, None, None, None] * processes.pullback(tape, by_mean, by_features)

@@ -13,9 +13,9 @@ from jaxtyping import Float
 from metaprior.belief._belief import AbstractBelief
 from metaprior.belief._linalg import LOG_2_PI
 
-# So many points of a run are scored: enough to decide, and the cost of a long run is bounded.
+# At most this many points of a run are scored: enough to decide, at a bounded cost.
 MOST_SCORED = 32
-# How far apart two points are news to each other, in units of sqrt(d).
+# Points closer than about this say the same twice, in units of sqrt(d).
 NOVELTY_LENGTHSCALE = 0.2
 
 

@@ -25,7 +25,7 @@ from metaprior.belief._mixture import Groups, equal_group
 from metaprior.belief._processes import GaussianProcesses
 
 LOWEST_NOISE_VARIANCE = 1e-6
-# So many entries of covariance matrices are held at once while many parameters are tried.
+# At most this many entries of covariance matrices are held while many parameters are tried.
 MOST_ENTRIES = 2**22
 
 

@@ -11,11 +11,11 @@ The posterior is the mixture of the two with weights $w$ and $1 - w$; $w$ is $p$
 where $p$ is above or below two thresholds.
 """
 
+import math
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, logit
 
 from metaprior.belief._averaged import AveragedBelief
 from metaprior.belief._belief import AbstractBelief
@@ -75,8 +75,9 @@ class GuardedBelief(AbstractBelief):
 
     def trust(self, x, y) -> float:
         """Trust in the learned belief after a run, between 0 and 1."""
-        start = logit(self.settings.prior_trust)
-        return float(expit(start + self.settings.temperature * self.evidence(x, y)))
+        start = math.log(self.settings.prior_trust / (1.0 - self.settings.prior_trust))
+        total = start + self.settings.temperature * self.evidence(x, y)
+        return float(np.exp(-np.logaddexp(0.0, -total)))
 
     def evidence(self, x, y) -> float:
         """How much better the learned belief predicted the run than the non-transfer GP."""

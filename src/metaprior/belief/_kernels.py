@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.spatial.distance import cdist
 
 from metaprior.belief._maps import Tape
 
@@ -266,9 +265,14 @@ def squared_distances(
     a: Float[np.ndarray, "g n e"], b: Float[np.ndarray, "g k e"]
 ) -> Float[np.ndarray, "g n k"]:
     """Squared distances of all pairs, by differences: exact for points close to each other."""
-    squares = np.empty((*a.shape[:2], b.shape[1]))
-    for i, (u, v) in enumerate(zip(a, b, strict=True)):
-        cdist(u, v, "sqeuclidean", out=squares[i])
+    squares = np.zeros((*a.shape[:2], b.shape[1]))
+    apart = np.empty_like(squares)
+    # One feature after another: few numbers are moved, and few calls are made.
+    columns, rows = a.transpose(2, 0, 1).copy()[..., None], b.transpose(2, 0, 1).copy()
+    for column, row in zip(columns, rows[:, :, None], strict=True):
+        np.subtract(column, row, out=apart)
+        np.multiply(apart, apart, out=apart)
+        squares += apart
     return squares
 
 

@@ -7,7 +7,6 @@ factorisation. Nothing is retried: a factorisation that fails is an error that n
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg import lapack
 
 JITTER = 1e-8
 LOG_2_PI = 1.8378770664093453
@@ -42,6 +41,8 @@ def invert_factor(factor: Float[np.ndarray, "*g n n"]) -> Float[np.ndarray, "*g 
     r"""$L^{-1}$ of lower triangular $L$: many predictions need products with it."""
     if factor.shape[-1] == 0:
         return factor
+    from scipy.linalg import lapack  # refined processes never need it, and it is slow to import
+
     flat = factor.reshape(-1, *factor.shape[-2:])
     inverses = [lapack.dtrtri(one, lower=1)[0] for one in flat]  # pyright: ignore[reportAttributeAccessIssue]
     return np.stack(inverses).reshape(factor.shape)

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import ndtr
 
 from metaprior.belief._linalg import LOG_2_PI, root
 
@@ -92,6 +91,8 @@ class AbstractMembers(abc.ABC):
         self, x: Float[np.ndarray, "k d"], y: Float[np.ndarray, " k"]
     ) -> Float[np.ndarray, "K k"]:
         """Probability of observing at most each value at its point, under each model."""
+        from scipy.special import ndtr  # most runs never need it, and it is slow to import
+
         mean, function_variance, noise_variance = self.moments(x)
         return ndtr((y[None] - mean) / np.sqrt(function_variance + noise_variance[:, None]))
 

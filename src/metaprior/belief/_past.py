@@ -88,7 +88,7 @@ def _fit(
     unit = max(unit, least_unit) if len(y) > 1 else 1.0
     found = fitted(x, y, level, unit, FITTING_STEPS)
     kernel, spare = found.processes.kernel, length - len(y)
-    (constant,), _ = found.processes.mean.forward(np.zeros((1, 1, 1)))
+    (constant,) = found.processes.mean.values(np.zeros((1, 1, 1)))
     return PastMeans(
         np.pad(x, [(0, spare), (0, 0)]),
         np.pad(found.coefficients[0, 0], (0, spare)),
@@ -144,6 +144,9 @@ class MeanMap(AbstractMap):
         """The means in units of each past run."""
         kernel = StackedSquaredExponential(past.lengthscale, past.variance)
         return cls(kernel, past.x, past.alpha, past.constant)
+
+    def values(self, z):
+        return self.forward(z)[0]
 
     def forward(self, z):
         covariance, tape = self.kernel.forward(self.x, z)

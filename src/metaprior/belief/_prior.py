@@ -1,7 +1,7 @@
 """A learned prior and its posterior, in the user's units."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,8 @@ from metaprior.belief._belief import AbstractBelief, ConditionedBelief
 from metaprior.belief._contents import AbstractContents
 from metaprior.belief._linalg import require_finite
 from metaprior.belief._settings import method_name
-from metaprior.data import Points, Space, direction_sign
+from metaprior.belief._window import seen_beside
+from metaprior.data import Features, Points, Space, TaskFeatures, direction_sign
 from metaprior.findings import Findings
 from metaprior.words import Summary, counted, listed
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from metaprior.methods import AbstractMethod, AbstractSurrogate
 else:  # importing them imports JAX
     AbstractMethod = AbstractSurrogate = Any
+
+# Half the width of a central 95 % interval of a Gaussian, in standard deviations.
+HALF_WIDTH_95 = 1.959963984540054
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,9 @@ class Prior:
       member.
     - `trained_on`: what it was learned from, for the model card.
     - `findings`: what was measured on held-out runs; `None` if nothing was.
+    - `features`: those of the tasks that it was learned from.
+    - `value_bounds`: what a value is never below and never above, in the user's sign.
+    - `task`: what is known of the task that it is asked about: see `for_task`.
     """
 
     space: Space
@@ -42,6 +49,9 @@ class Prior:
     history: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
     trained_on: dict[str, Any] = field(default_factory=dict)
     findings: Findings | None = field(default=None, repr=False)
+    features: TaskFeatures = TaskFeatures()
+    value_bounds: tuple[float, float] | None = None
+    task: Features = field(default_factory=dict)
 
     @property
     def method(self) -> AbstractMethod:
@@ -50,20 +60,45 @@ class Prior:
 
     @property
     def surrogate(self) -> AbstractSurrogate:
-        """What was learned, for compiled code."""
+        """What was learned, for compiled code; a point has the columns of the space, and after
+        them those of `features`."""
         return self.contents.surrogate
 
     @cached_property
     def belief(self) -> AbstractBelief:
         """What was learned, over the unit cube and in NumPy: what `condition` and `Optimizer`
         ask."""
-        return self.contents.belief(self.space.num_columns)
+        num_columns = self.space.num_columns
+        learned = self.contents.belief(num_columns + self.features.num_columns)
+        if not self.features.num_columns:
+            return learned
+        return seen_beside(learned, num_columns, self.features.code(self.task))
 
-    def condition(self, points: Points, values: Iterable[Any]) -> "Posterior":
-        """The posterior after observing `values` at `points`; empty lists give the prior itself."""
+    def for_task(self, features: Features) -> "Prior":
+        """The prior for a task of which `features` are known, by name.
+
+        A feature that is left out, and a text that no past task had, count as the mean of the past
+        tasks.
+        """
+        self.features.code(features)  # raises for what the prior does not know
+        known = {name: value for name, value in features.items() if value is not None}
+        return self if known == self.task else replace(self, task=known)
+
+    def condition(
+        self, points: Points, values: Iterable[Any], *, features: Features | None = None
+    ) -> "Posterior":
+        """The posterior after observing `values` at `points`; empty lists give the prior itself.
+
+        - `features`: what is known of the task: see `for_task`.
+        """
+        prior = self if features is None else self.for_task(features)
         x = self.space.encode(points)
         y = oriented_values(values, len(x), self.direction)
-        return Posterior(self, self.belief.condition(x, y))
+        return Posterior(prior, prior.belief.condition(x, y))
+
+    def within_bounds(self, values: Float[np.ndarray, "*k"]) -> Float[np.ndarray, "*k"]:
+        """Predicted values, none of them beyond `value_bounds`."""
+        return values if self.value_bounds is None else np.clip(values, *self.value_bounds)
 
     def __repr__(self) -> str:
         return self._summary().as_text()
@@ -86,9 +121,22 @@ class Prior:
                 ("space", listed([f"{name}={dimension}" for name, dimension in named], 4)),
                 ("method", method_name(self.contents.settings)),
                 ("trained on", trained_on or "no record"),
+                *self._feature_facts(),
                 ("held-out findings", "yes" if self.findings else "none"),
             ],
         )
+
+    def _feature_facts(self) -> list[tuple[str, str]]:
+        """What there is to say of task features, and of limits of the value."""
+        facts = []
+        if self.features.names:
+            used = listed([f.name for f in self.features.used], 4) or "none is used"
+            facts.append(("task features", used))
+        if self.task:
+            facts.append(("for a task of", ", ".join(f"{k} {v}" for k, v in self.task.items())))
+        if self.value_bounds is not None:
+            facts.append(("value", "between {:g} and {:g}".format(*self.value_bounds)))
+        return facts
 
 
 @dataclass(frozen=True)
@@ -122,6 +170,14 @@ class Posterior:
         mean = self._sign * moments.mean
         require_finite(mean, "The predicted mean")
         return mean, np.sqrt(variance)
+
+    def band(
+        self, points: Points, *, noiseless: bool = False
+    ) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
+        """Lower and upper end of the 95 % band at each point, within the bounds of the value."""
+        mean, std = self.predict(points, noiseless=noiseless)
+        lower, upper = mean - HALF_WIDTH_95 * std, mean + HALF_WIDTH_95 * std
+        return self.prior.within_bounds(lower), self.prior.within_bounds(upper)
 
     def log_density(self, points: Points, values: Iterable[Any]) -> Float[np.ndarray, " m"]:
         """Log density of observing each value at its point."""

@@ -61,11 +61,12 @@ class GaussianProcesses:
 
     def embed(self, x: Float[np.ndarray, "n d"]) -> EmbeddedPoints:
         """The points `x` as every process sees them."""
-        return self.embed_with_tape(x)[0]
+        z = self.warp.values(self._standardised(x))
+        return EmbeddedPoints(self.mean.values(z)[:, :, 0], self.features.values(z))
 
     def embed_with_tape(self, x: Float[np.ndarray, "n d"]) -> tuple[EmbeddedPoints, EmbeddingTape]:
-        z = (x[None] - self.x_mean[:, None, :]) / self.x_std[:, None, :]
-        z, warp_tape = self.warp.forward(z)
+        """The same, and what `pullback` needs to know of it."""
+        z, warp_tape = self.warp.forward(self._standardised(x))
         mean, mean_tape = self.mean.forward(z)
         features, features_tape = self.features.forward(z)
         embedded = EmbeddedPoints(mean[:, :, 0], features)
@@ -74,13 +75,20 @@ class GaussianProcesses:
     def pullback(
         self,
         tape: EmbeddingTape,
-        by_mean: Float[np.ndarray, "g c n"],
+        by_mean: Float[np.ndarray, "g b n"],
         by_features: Float[np.ndarray, "g c n e"],
     ) -> Float[np.ndarray, "g c n d"]:
-        """Derivatives by the points, from derivatives by what the processes see of them."""
-        by_z = self.mean.pullback(tape.mean, by_mean[..., None])
-        by_z = by_z + self.features.pullback(tape.features, by_features)
+        """Derivatives by the points, from derivatives by what the processes see of them.
+
+        - `by_mean`: of the first `b` functions; the others do not depend on it.
+        """
+        by_z = self.features.pullback(tape.features, by_features)
+        through_mean = self.mean.pullback(tape.mean, by_mean[..., None])
+        by_z[:, : by_mean.shape[1]] += through_mean
         return self.warp.pullback(tape.warp, by_z) / self.x_std[:, None, None, :]
+
+    def _standardised(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "g n d"]:
+        return (x[None] - self.x_mean[:, None, :]) / self.x_std[:, None, :]
 
     def between(self, a: EmbeddedPoints, b: EmbeddedPoints) -> Float[np.ndarray, "g n k"]:
         """All prior covariances of values at `a` and `b`."""
@@ -111,7 +119,7 @@ class GaussianProcesses:
         by_features = self.kernel.pullback(tape, coefficients)
         if not self.has_effects:
             return np.zeros(by_features.shape[:3]), by_features
-        by_mean = np.einsum("gcnk,gn->gck", coefficients, centres.mean)
+        by_mean = (centres.mean[:, None, None] @ coefficients)[:, :, 0]
         return self.amplitude_variance[:, None, None] * by_mean, by_features
 
     def prior_variance(self, a: EmbeddedPoints) -> Float[np.ndarray, "g n"]:

@@ -7,7 +7,6 @@ counter-based generator (Threefry-2x32, Salmon et al. 2011) with its way from bi
 
 import numpy as np
 from jaxtyping import Float, Float32, UInt32
-from scipy.special import erfinv
 
 Key = UInt32[np.ndarray, "2"]
 Words = UInt32[np.ndarray, "..."]
@@ -57,6 +56,8 @@ def fold_in(key: Key, number: int) -> Key:
 
 def normal(key: Key, num: int) -> Float[np.ndarray, " num"]:
     """Standard normals."""
+    from scipy.special import erfinv  # few methods draw anything, and it is slow to import
+
     high, low = (words.astype(np.uint64) for words in _counted(key, num))
     bits = ((high << np.uint64(32)) | low) >> np.uint64(12)
     unit = (bits | np.uint64(0x3FF0000000000000)).view(np.float64) - 1.0

@@ -63,6 +63,9 @@ class SharedMap(AbstractMap):
     base: AbstractMap
     rows: Rows
 
+    def values(self, z):
+        return self.base.values(z[self.rows.first])[self.rows.index]
+
     def forward(self, z):
         values, tape = self.base.forward(z[self.rows.first])
         return values[self.rows.index], tape
@@ -107,6 +110,9 @@ class BesideInputs(AbstractMap):
     """The values of other maps, and after them the points themselves."""
 
     base: AbstractMap
+
+    def values(self, z):
+        return np.concatenate([self.base.values(z), z], axis=2)
 
     def forward(self, z):
         values, tape = self.base.forward(z)
@@ -162,7 +168,7 @@ def with_residuals(
     used = pick(processes, np.unique(rows).tolist())
     x_std = used.x_std[index.index]
     probe = np.zeros((len(used.x_std), 1, x_std.shape[1]))
-    width = used.features.forward(used.warp.forward(probe)[0])[0].shape[2]
+    width = used.features.values(used.warp.values(probe)).shape[2]
     scaled = np.sqrt(x_std.shape[1]) * lengthscale[:, None] / x_std
     repeated = pick(used, index.index.tolist())
     return replace(

@@ -87,6 +87,21 @@ class SeenThrough(AbstractBelief):
         return SeenThrough(self.belief.fixed(self.view(x), y), self.view)
 
 
+def seen_beside(
+    belief: AbstractBelief, num_columns: int, held: Float[np.ndarray, " c"]
+) -> AbstractBelief:
+    """`belief`, which knows `num_columns` columns and after them those of `held`, over the first
+    ones alone: the others stay at their values.
+
+    What a guard falls back to sees the first columns only.
+    """
+    matrix = np.eye(num_columns + len(held), num_columns)
+    offset = np.concatenate([np.zeros(num_columns), held])
+    straight = np.full(len(offset), IDENTITY)
+    view = UnitView(matrix, offset, straight, np.zeros(len(offset)), np.ones(len(offset)))
+    return belief.guarding(SeenThrough(belief.unguarded, view))
+
+
 @dataclass(frozen=True)
 class SeenMembers(AbstractMembers):
     """Members that see the points of a window."""

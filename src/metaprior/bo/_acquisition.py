@@ -15,8 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.spatial.distance import cdist
-from scipy.special import log_ndtr, ndtr
 
 from metaprior.belief import AbstractPath, AbstractSmoothFunction, ConditionedBelief
 
@@ -152,10 +150,12 @@ class RestlessScore(AbstractSmoothFunction):
         r"""$1 - e^{-r^2 / 2 \ell^2}$ for the distance $r$ to the nearest query, and its slope."""
         if len(self.belief.x) == 0:
             return np.ones(len(x)), np.zeros_like(x)
-        squares = cdist(x, self.belief.x, "sqeuclidean")
-        nearest = np.argmin(squares, axis=1)
-        exponent = -0.5 * squares[np.arange(len(x)), nearest] / self.reach**2
-        slope = np.exp(exponent)[:, None] * (x - self.belief.x[nearest]) / self.reach**2
+        # The nearest by |q|^2 - 2 x q, which is fast; how near it is, by differences: exact.
+        queries = self.belief.x
+        nearest = np.argmin((queries * queries).sum(axis=1) - 2.0 * (x @ queries.T), axis=1)
+        apart = x - queries[nearest]
+        exponent = -0.5 * (apart * apart).sum(axis=1) / self.reach**2
+        slope = np.exp(exponent)[:, None] * apart / self.reach**2
         return -np.expm1(exponent), slope
 
 
@@ -222,6 +222,8 @@ class ImprovementScore(AbstractSmoothFunction):
 
     def gradients(self, x):
         r"""With $u = (\mu - y^*) / \sigma$, $\partial \ln h = \Phi(u) / h(u)\, \partial u$."""
+        from scipy.special import log_ndtr  # the default never needs it; it is slow to import
+
         moments, mean_slope, variance_slope = self.belief.slopes(x)
         variance = moments.function_variance
         std = np.sqrt(np.maximum(variance, SMALLEST_VARIANCE))
@@ -285,6 +287,8 @@ def log_standard_improvement(u: Float[np.ndarray, " k"]) -> Float[np.ndarray, " 
     For $u \ll 0$ the two terms cancel; there the series
     $h(u) = \varphi(u)\, u^{-2} (1 - 3 u^{-2} + 15 u^{-4} - 105 u^{-6} + \dots)$ takes over.
     """
+    from scipy.special import ndtr
+
     far = u < FAR_BELOW
     near_u = np.where(far, -1.0, u)
     near = np.log(np.exp(-0.5 * near_u**2 - LOG_SQRT_2_PI) + near_u * ndtr(near_u))

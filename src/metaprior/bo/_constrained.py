@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import log_ndtr
 
 from metaprior.belief import AbstractSmoothFunction, ConditionedBelief, FittedBelief
 from metaprior.bo._acquisition import (
@@ -55,6 +54,8 @@ class ConstrainedScore(AbstractSmoothFunction):
     constraints: tuple[ConditionedBelief, ...]
 
     def values(self, x):
+        from scipy.special import log_ndtr
+
         total = np.zeros(len(x)) if self.improvement is None else self.improvement.values(x)
         for constraint in self.constraints:
             moments = constraint.moments(x)
@@ -64,6 +65,8 @@ class ConstrainedScore(AbstractSmoothFunction):
 
     def gradients(self, x):
         r"""$\partial \ln \Phi(u) = \varphi(u) / \Phi(u)\, \partial u$, $u = -\mu_j / \sigma_j$."""
+        from scipy.special import log_ndtr
+
         values, slopes = np.zeros(len(x)), np.zeros_like(x)
         if self.improvement is not None:
             values, slopes = self.improvement.gradients(x)

@@ -13,7 +13,7 @@ from metaprior.bo._moves import Moves, free_moves
 from metaprior.bo._propose import SAME_POINT, RunSoFar, propose, propose_among, unused
 from metaprior.bo._search import Search
 from metaprior.bo._window import Window
-from metaprior.data import Points, Space, direction_sign
+from metaprior.data import Features, Points, Space, direction_sign
 from metaprior.words import Summary
 from metaprior.words import value as shown
 
@@ -35,6 +35,8 @@ class Optimizer:
     - `acquisition`: how much a query is worth; by default the upper confidence bound, with
       checks once the model claims that nothing better is left.
     - `search`: how hard to search for the best query.
+    - `features`: what is known of the task, by name, for a prior that was learned with features of
+      tasks; what is left out counts as the mean of the past ones.
     - `window`: the part of the prior's space that this task uses; all of it by default. Points are
       then those of `window.space`.
     - `seed`: the same seed and the same answers give the same questions.
@@ -47,9 +49,11 @@ class Optimizer:
         candidates: Points | None = None,
         acquisition: AbstractAcquisition | None = None,
         search: Search | None = None,
+        features: Features | None = None,
         window: Window | None = None,
         seed: int = 0,
     ):
+        prior = prior if features is None else prior.for_task(features)
         self.prior = prior
         self.space = prior.space if window is None else window.space
         self._belief = prior.belief if window is None else window.through(prior.belief)
@@ -114,9 +118,9 @@ class Optimizer:
         self._pending = np.vstack([self._pending, self.space.encode(points)])
 
     def fork(self, *, seed: int, acquisition: AbstractAcquisition | None = None) -> "Optimizer":
-        """Another optimiser that knows the same; what it hears from now on is not known here.
+        """A copy; what either is told from now on does not reach the other.
 
-        For callers that ask often, with different queries under way each time.
+        For callers that ask often, with different pending queries each time.
 
         - `acquisition`: how much a query is worth there; by default the same as here.
         """

@@ -5,7 +5,7 @@ searched by the candidates and, like integers, by single steps to neighbouring v
 the reals following every step.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -16,8 +16,6 @@ from metaprior.bo._moves import Moves
 
 # Starts of the search are so far apart from each other, in units of sqrt(d).
 APART = 0.2
-# The last steps of the highest ascent, by itself.
-POLISHING_STEPS = 8
 
 
 @dataclass(frozen=True)
@@ -77,10 +75,8 @@ def maximum(
             if np.array_equal(moved, tops):
                 break
             tops = moved
-    # The ascents were compared while they rose, and some were given up; the highest goes on alone.
     highest = np.argmax(values)
-    polish = replace(search, num_steps=min(search.num_steps, POLISHING_STEPS))
-    (top,), (value,) = _climbed(score, tops[[highest]], moves.is_real, polish)
+    top, value = tops[highest], values[highest]
     # Snapping may lose what the ascent had won: the best candidate stays in the race.
     best = np.argmax(scored.values)
     return top if value >= scored.values[best] else candidates[best]
@@ -117,13 +113,15 @@ def _starts(
     """At most `num` of the best candidates: most of them apart from each other, so that one high
     peak does not take every start, and the others the best of all."""
     close = APART**2 * candidates.shape[1]
+    squares = np.sum(candidates**2, axis=1)
     left, chosen = values.copy(), []
     for _ in range(num - num // 4):
         best = int(np.argmax(left))
         if left[best] == -np.inf:
             break
         chosen.append(best)
-        left[np.sum((candidates - candidates[best]) ** 2, axis=1) <= close] = -np.inf
+        # Squared distances less the square of the chosen point itself.
+        left[squares - 2.0 * (candidates @ candidates[best]) <= close - squares[best]] = -np.inf
     best = np.argsort(-values, kind="stable")[: num // 4]
     return candidates[np.unique([*chosen, *best])]
 

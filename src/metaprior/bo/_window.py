@@ -73,8 +73,8 @@ class Window:
 
     def through(self, belief: AbstractBelief) -> AbstractBelief:
         """The belief as it looks through the window: the same over `space`."""
-        # The model that a guard falls back to knows nothing of the whole space: the guard stays
-        # outside of the window.
+        # The GP that a guard falls back to has learned nothing on the whole space, so the guard
+        # stays outside of the window.
         return belief.guarding(SeenThrough(belief.unguarded, self.map()))
 
     def map(self) -> UnitView:

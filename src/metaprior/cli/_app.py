@@ -140,6 +140,17 @@ def learn(
     match: Annotated[
         str | None, typer.Option(help="Pattern of the names of Optuna studies, such as 'svm-*'.")
     ] = None,
+    feature: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Column, or user attribute of the Optuna studies, that says something of the "
+            "whole run; may be repeated."
+        ),
+    ] = None,
+    value_bounds: Annotated[
+        tuple[float, float] | None,
+        typer.Option(help="Limits that no value can be beyond, such as 0 100."),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of all randomness.")] = 0,
     budget: Annotated[
         str, typer.Option(help="fast, normal, thorough, or a number of seconds.")
@@ -164,6 +175,8 @@ def learn(
         ignore=tuple(ignore or ()),
         studies=tuple(studies or ()),
         match=match,
+        features=tuple(feature or ()),
+        value_bounds=value_bounds,
     )
     code = run_learn(
         runs,
@@ -184,6 +197,12 @@ def report(
         Path | None,
         typer.Option(help="File for the page; by default report.html in the prior's folder."),
     ] = None,
+    feature: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE", help="What is known of a task, to show what is expected there."
+        ),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the path and the main numbers as JSON.")
     ] = False,
@@ -191,7 +210,7 @@ def report(
     """Write a report on a learned prior as one HTML page: verdict, evidence, limits."""
     from metaprior.cli._report import run_report
 
-    run_report(prior, out, as_json=as_json)
+    run_report(prior, out, feature or [], as_json=as_json)
 
 
 @app.command()
@@ -210,6 +229,13 @@ def suggest(
     direction: Annotated[
         str | None, typer.Option(help="maximize or minimize, to begin a sequence with.")
     ] = None,
+    feature: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="What is known of the task, when its run begins; kept in the file.",
+        ),
+    ] = None,
     n: Annotated[
         int, typer.Option("-n", min=1, help="Number of points, for parallel evaluations.")
     ] = 1,
@@ -227,6 +253,7 @@ def suggest(
         lifelong=lifelong,
         space=space,
         direction=direction,
+        features=feature or [],
         n=n,
         seed=seed,
         as_json=as_json,

@@ -111,5 +111,6 @@ def _as_json(prior: Prior, findings: Findings, past: PastRuns, out: Path) -> dic
             "notes": past.notes,
         },
         "space": {**prior.space.to_json(), "inferred": past.inferred},
+        "features": prior.features.to_json(),
         "findings": findings.to_json(),
     }

@@ -19,6 +19,8 @@ class Wanted(NamedTuple):
 
     - `value`, `task`, `ignore`: columns of CSV files.
     - `studies`, `match`: names of Optuna studies.
+    - `features`: columns of files, or user attributes of studies, that say something of a task.
+    - `value_bounds`: limits of the value.
     """
 
     space_file: Path | None = None
@@ -28,6 +30,8 @@ class Wanted(NamedTuple):
     ignore: Collection[str] = ()
     studies: Collection[str] = ()
     match: str | None = None
+    features: Collection[str] = ()
+    value_bounds: tuple[float, float] | None = None
 
 
 class PastRuns(NamedTuple):
@@ -73,6 +77,8 @@ def _from_files(sources: list[str], wanted: Wanted) -> PastRuns:
         task=wanted.task,
         direction=wanted.direction or "maximize",
         ignore=wanted.ignore,
+        features=wanted.features,
+        value_bounds=wanted.value_bounds,
     )
     return PastRuns(
         read.tasks,
@@ -99,6 +105,8 @@ def _from_storage(storage: str, wanted: Wanted) -> PastRuns:
             match=wanted.match,
             space=space,
             direction=wanted.direction,
+            features=wanted.features,
+            value_bounds=wanted.value_bounds,
         )
     used, found = len(history.tasks), len(history.studies)
     if used < 2:

@@ -1,19 +1,26 @@
 """`metaprior report`: writes the page on a saved prior."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import typer
 
+from metaprior.cli._features import features_from
 from metaprior.findings import NOTHING_MEASURED, Findings, HeldOutScores, Replay
 from metaprior.report import write_report
 from metaprior.store import REPORT, load
 
 
-def run_report(folder: Path, out: Path | None, *, as_json: bool) -> None:
-    """Write the report on the prior in `folder`; print the verdict and where the report is."""
+def run_report(folder: Path, out: Path | None, features: Sequence[str], *, as_json: bool) -> None:
+    """Write the report on the prior in `folder`; print the verdict and where the report is.
+
+    - `features`: what is known of a task, each as `NAME=VALUE`.
+    """
     prior = load(folder)
+    if features:
+        prior = prior.for_task(features_from(features))
     findings = prior.findings or NOTHING_MEASURED
     path = write_report(prior, folder / REPORT if out is None else out)
     if as_json:

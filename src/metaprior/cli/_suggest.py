@@ -1,11 +1,13 @@
 """`metaprior suggest`: the next points of a run, written into its file and on the screen."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import typer
 
+from metaprior.cli._features import features_from
 from metaprior.data.csv import read_space
 from metaprior.lifelong import PriorSequence, Row, suggest
 from metaprior.store import load
@@ -18,6 +20,7 @@ def run_suggest(
     lifelong: Path | None,
     space: Path | None,
     direction: str | None,
+    features: Sequence[str],
     n: int,
     seed: int,
     as_json: bool,
@@ -30,9 +33,15 @@ def run_suggest(
                 "--space and --direction are for a new lifelong sequence, not for a prior; leave "
                 "them out, or give --lifelong instead of --prior."
             )
-        file, rows = Path(run), suggest(load(prior), run, n, seed=seed)
+        known = features_from(features)
+        file, rows = Path(run), suggest(load(prior), run, n, seed=seed, features=known)
     else:
         assert lifelong is not None
+        if features:
+            raise ValueError(
+                "--feature is for a prior that was learned with features of tasks, not for a "
+                "lifelong sequence; leave it out."
+            )
         sequence = _sequence(lifelong, space, direction)
         file, rows = sequence.run_file(run), sequence.suggest(run, n, seed=seed)
     if as_json:

@@ -47,7 +47,15 @@ def run_tell(
         told = sequence.tell(run, value, row=row)
     elif telling:
         assert prior is not None
-        told = tell(load(prior).space, run, value, row=row)
+        known = load(prior)
+        told = tell(
+            known.space,
+            run,
+            value,
+            row=row,
+            features=known.features.names,
+            value_bounds=known.value_bounds,
+        )
     if told is not None and not as_json:
         typer.echo(f"row {told.number}: {in_words(told.point)} -> {_outcome(told)}")
     answer: dict[str, Any] = {"told": None if told is None else _told(told)}

@@ -5,6 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 from metaprior.data._dimensions import Choice as Choice
 from metaprior.data._dimensions import Dimension as Dimension
+from metaprior.data._features import Feature as Feature
+from metaprior.data._features import Features as Features
+from metaprior.data._features import FeatureValue as FeatureValue
+from metaprior.data._features import TaskFeatures as TaskFeatures
+from metaprior.data._features import checked_features as checked_features
 from metaprior.data._points import Points as Points
 from metaprior.data._points import as_native as as_native
 from metaprior.data._points import complaint as complaint
@@ -12,7 +17,9 @@ from metaprior.data._space import Categorical as Categorical
 from metaprior.data._space import Integer as Integer
 from metaprior.data._space import Real as Real
 from metaprior.data._space import Space as Space
+from metaprior.data._tasks import Bounds as Bounds
 from metaprior.data._tasks import Tasks as Tasks
+from metaprior.data._tasks import checked_bounds as checked_bounds
 from metaprior.data._tasks import direction_sign as direction_sign
 from metaprior.data._tasks import padded_length as padded_length
 

@@ -1,15 +1,25 @@
 """Tasks: many runs over one space, padded to one length and masked; building and checking them."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from metaprior.data._points import complaint, finite_numbers
+from metaprior.data._features import (
+    FeatureValue,
+    TaskFeatures,
+    checked_tasks,
+    features_of,
+)
+from metaprior.data._points import Complaint, complaint, finite_numbers
 from metaprior.data._space import Space
 from metaprior.words import shortened
+
+# What a value is never below and never above.
+Bounds: TypeAlias = tuple[float | int, float | int]
 
 _SIGNS = {"maximize": 1.0, "minimize": -1.0}
 
@@ -42,6 +52,9 @@ class Tasks:
     - `y`: values, larger is better whatever `direction` says; padded entries are 0.
     - `mask`: which rows are observations; they come first, in the order of the run.
     - `direction`: `"maximize"` or `"minimize"`, what the user does with the values.
+    - `feature_values`: what is known of each task as a whole, by name; empty if nothing is.
+    - `value_bounds`: what a value is never below and never above, in the user's sign; `None` if
+      there is no such limit.
     """
 
     space: Space
@@ -49,6 +62,8 @@ class Tasks:
     y: Float[np.ndarray, "n capacity"]
     mask: Bool[np.ndarray, "n capacity"]
     direction: str = "maximize"
+    feature_values: tuple[dict[str, FeatureValue | None], ...] = ()
+    value_bounds: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         direction_sign(self.direction)
@@ -64,12 +79,18 @@ class Tasks:
         *,
         space: Space,
         direction: str = "maximize",
+        features: Iterable[Any] | None = None,
+        value_bounds: Bounds | None = None,
     ) -> "Tasks":
         """Tasks from past runs, each a pair `(points, values)` in the user's units.
 
         - `points`: anything that `space.encode` takes.
         - `values`: one number per point, in the same order.
         - `direction`: whether to `"maximize"` or `"minimize"` the values.
+        - `features`: what is known of each task as a whole, one dict for each run, such as
+          `{"instances": 65196}`: numbers, texts or bools. One that is missing is not known.
+        - `value_bounds`: limits that no value can be beyond, such as `(0, 100)` for a yield in per
+          cent.
         """
         if not isinstance(space, Space):
             raise TypeError(f"`space` is {shortened(space)}; give a metaprior Space.")
@@ -79,6 +100,14 @@ class Tasks:
         checked = [_check_run(index, run, space) for index, run in enumerate(runs)]
         if not checked:
             raise ValueError("Received no runs; give at least one (points, values) pair.")
+        values_of_features = (
+            () if features is None else checked_tasks(features, space, len(checked))
+        )
+        features_of(values_of_features)  # raises if a feature is of several kinds
+        bounds = None if value_bounds is None else checked_bounds(value_bounds)
+        if bounds is not None:
+            for index, (_, values) in enumerate(checked):
+                require_within(bounds, values, complaint(f"task {index}", "y"))
         capacity = padded_length(max(len(values) for _, values in checked))
         x = np.zeros((len(checked), capacity, space.num_columns))
         y = np.zeros((len(checked), capacity))
@@ -87,7 +116,7 @@ class Tasks:
             x[i, : len(values)] = points
             y[i, : len(values)] = sign * values
             mask[i, : len(values)] = True
-        return cls(space, x, y, mask, direction)
+        return cls(space, x, y, mask, direction, values_of_features, bounds)
 
     def __len__(self) -> int:
         return len(self.y)
@@ -95,7 +124,9 @@ class Tasks:
     def __repr__(self) -> str:
         lengths = self.lengths
         points = f"{lengths.min()} to {lengths.max()}" if len(self) else "no"
-        return f"Tasks({len(self)} runs of {points} points, {self.direction}, {self.space})"
+        names = self.features.names
+        known = f", features {', '.join(names)}" if names else ""
+        return f"Tasks({len(self)} runs of {points} points, {self.direction}, {self.space}{known})"
 
     @property
     def num_tasks(self) -> int:
@@ -111,6 +142,18 @@ class Tasks:
         """The number of observations of each task."""
         return self.mask.sum(axis=1)
 
+    @cached_property
+    def features(self) -> TaskFeatures:
+        """The features of the tasks: their kinds, and their scales over these tasks."""
+        return features_of(self.feature_values)
+
+    def with_feature_columns(self, features: TaskFeatures) -> "Tasks":
+        """The tasks as learned models see them: each point has the columns of `features` too."""
+        codes = np.stack([features.code(values) for values in self.feature_values])
+        columns = np.where(self.mask[:, :, None], codes[:, None, :], 0.0)
+        x = np.concatenate([self.x, columns], axis=2)
+        return replace(self, space=features.extended(self.space), x=x, feature_values=())
+
     def run(self, index: int) -> tuple[list[dict[str, Any]], Float[np.ndarray, " m"]]:
         """Run `index` as it was given: its points, and its values with the user's sign."""
         (index,) = self._indices([index])
@@ -121,7 +164,13 @@ class Tasks:
     def subset(self, indices: Any) -> "Tasks":
         """The tasks at `indices` (integers, or one bool for each task), with the same capacity."""
         rows = self._indices(indices)
-        return Tasks(self.space, self.x[rows], self.y[rows], self.mask[rows], self.direction)
+        return replace(
+            self,
+            x=self.x[rows],
+            y=self.y[rows],
+            mask=self.mask[rows],
+            feature_values=tuple(self.feature_values[row] for row in rows if self.feature_values),
+        )
 
     def join(self, other: "Tasks") -> "Tasks":
         """The tasks of `self`, then those of `other`; also written `self + other`."""
@@ -135,12 +184,21 @@ class Tasks:
                 f"Tasks of directions {self.direction!r} and {other.direction!r} cannot be joined; "
                 "build both with one direction."
             )
+        if self.value_bounds != other.value_bounds:
+            raise ValueError(
+                f"Tasks whose values have the bounds {self.value_bounds} and {other.value_bounds} "
+                "cannot be joined; build both with the same bounds."
+            )
         capacity = max(self.capacity, other.capacity)
         x, y, mask = (
             np.concatenate([_pad(getattr(tasks, name), capacity) for tasks in (self, other)])
             for name in ("x", "y", "mask")
         )
-        return Tasks(self.space, x, y, mask, self.direction)
+        known: tuple[dict[str, FeatureValue | None], ...] = ()
+        if self.feature_values or other.feature_values:
+            known = (*self._known_features(), *other._known_features())
+        features_of(known)  # raises if a feature is of another kind there
+        return replace(self, x=x, y=y, mask=mask, feature_values=known)
 
     def __add__(self, other: "Tasks") -> "Tasks":
         return self.join(other) if isinstance(other, Tasks) else NotImplemented
@@ -153,6 +211,10 @@ class Tasks:
                 "nothing to transfer; give more runs, or use FittedGP, which needs no past runs."
             )
         return self
+
+    def _known_features(self) -> tuple[dict[str, FeatureValue | None], ...]:
+        """One dict for each task, empty ones if nothing is known."""
+        return self.feature_values or tuple({} for _ in range(len(self)))
 
     def _indices(self, indices: Any) -> Int[np.ndarray, " k"]:
         indices = np.asarray(indices)
@@ -169,6 +231,33 @@ class Tasks:
                 f"There is no task {outside[0]}; give indices from 0 to {len(self) - 1}."
             )
         return indices.astype(int)
+
+
+def checked_bounds(bounds: Any) -> tuple[float, float]:
+    """Limits of the value as two finite numbers, the lower first."""
+    try:
+        low, high = (float(each) for each in bounds)
+    except (TypeError, ValueError):
+        low, high = np.nan, np.nan
+    if not (np.isfinite([low, high]).all() and low < high):
+        raise ValueError(
+            f"The bounds of the value are {shortened(bounds)}; give a lower and a higher number, "
+            "such as (0, 100)."
+        )
+    return low, high
+
+
+def require_within(
+    bounds: tuple[float, float], values: Float[np.ndarray, " m"], complain: Complaint
+) -> None:
+    """Raise an error for the first value that is beyond the bounds."""
+    outside = np.flatnonzero((values < bounds[0]) | (values > bounds[1]))
+    if outside.size:
+        raise complain(
+            int(outside[0]),
+            f"received {values[outside[0]]:g}, which is not between the bounds {bounds[0]:g} and "
+            f"{bounds[1]:g} of the value; repair the value or the bounds",
+        )
 
 
 def _check_run(

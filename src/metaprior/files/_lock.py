@@ -16,7 +16,8 @@ from typing import TextIO
 
 from metaprior.files._replace import unwriteable
 
-# A process that suggests holds the lock while it computes, and the first time it also compiles.
+# A process that suggests holds the lock while it computes; with a method that has no form in NumPy,
+# it also compiles.
 LONGEST_WAIT = 300.0
 _BETWEEN_TRIES = 0.05
 

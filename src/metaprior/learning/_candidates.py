@@ -40,21 +40,21 @@ def default_lane(num: int, num_tasks: int, feature_dim: int, *, seed: int) -> li
     ranges = dict(RANGES)
     if num_tasks <= FEW_TASKS:
         ranges["kappa"] = FEW_KAPPA
-    plain = FPacohMap(feature_dim=feature_dim, learning_rate_decay=DECAY)
+    default = FPacohMap(feature_dim=feature_dim, learning_rate_decay=DECAY)
     first = [
-        replace(plain, offset=True, amplitude=True),
-        plain,
-        replace(plain, learning_rate=0.01, hyper_lengthscale=0.3),
-        replace(plain, learning_rate=0.01, hyper_lengthscale=0.3, offset=True),
-        replace(plain, learning_rate=0.01, hyper_lengthscale=0.3, offset=True, amplitude=True),
-        replace(plain, kappa=0.2, hyper_lengthscale=0.3, amplitude=True),
+        replace(default, offset=True, amplitude=True),
+        default,
+        replace(default, learning_rate=0.01, hyper_lengthscale=0.3),
+        replace(default, learning_rate=0.01, hyper_lengthscale=0.3, offset=True),
+        replace(default, learning_rate=0.01, hyper_lengthscale=0.3, offset=True, amplitude=True),
+        replace(default, kappa=0.2, hyper_lengthscale=0.3, amplitude=True),
     ]
     while len(first) < num:
         drawn = {
             name: exp(rng.uniform(log(low), log(high))) for name, (low, high) in ranges.items()
         }
         switches = {name: bool(rng.integers(2)) for name in ("offset", "amplitude", "warp")}
-        first.append(replace(plain, **switches, **drawn))
+        first.append(replace(default, **switches, **drawn))
     return first[:num]
 
 

@@ -7,13 +7,15 @@ import jax
 import numpy as np
 
 from metaprior.belief import Prior
-from metaprior.data import Tasks
+from metaprior.data import TaskFeatures, Tasks
+from metaprior.findings import Findings
 from metaprior.gp import float64
 from metaprior.learning._budget import Budget, budget_named
 from metaprior.learning._cache import keep_programs
 from metaprior.learning._candidates import default_lanes, lanes_of, require_candidates
 from metaprior.learning._measure import findings_of
 from metaprior.learning._progress import LearnProgress, OnLearnProgress, Watch, listening
+from metaprior.learning._screen import screened
 from metaprior.learning._select import Selection, select
 from metaprior.meta import Progress, entry
 from metaprior.methods import (
@@ -25,6 +27,10 @@ from metaprior.methods import (
     Guarded,
     TrainedContents,
 )
+
+# Why features of tasks are not used.
+UNSEEN = "the method does not see features of tasks"
+NO_GAIN = "priors that see it predict held-out runs no better than priors that do not"
 
 
 @overload
@@ -58,7 +64,8 @@ def learn(
 
     By default, configurations race on held-out runs, the best is trained on all runs, and a guard
     checks whether a new task is like the past ones; `prior.findings` has what was measured. Ctrl-C
-    ends the race with the best prior so far.
+    ends the race with the best prior so far. If the tasks have features, all configurations race
+    once with them and once without: they are used if they help by more than noise.
 
     - `tasks`: at least two runs over one space: `Tasks.from_runs(...)`.
     - `method`: learn by exactly this method instead; nothing is chosen, held out or guarded.
@@ -107,11 +114,15 @@ def _learn_by(
         report(progress.step / progress.num_steps)
 
     report(0.0)
-    surrogate = method.meta_train(tasks, key=jax.random.key(seed), on_progress=record)
+    features = tasks.features
+    if not method.sees_features:
+        features = features.without({f.name: UNSEEN for f in features.used})
+    seen = tasks.with_feature_columns(features) if features.used else tasks
+    surrogate = method.meta_train(seen, key=jax.random.key(seed), on_progress=record)
     names = reports[0].terms if reports else {}
     history = {name: np.concatenate([r.terms[name] for r in reports], axis=-1) for name in names}
     trained = TrainedContents(method, surrogate)
-    return Prior(tasks.space, tasks.direction, trained, history, _trained_on(tasks, seed))
+    return _prior(tasks, trained, history, seed, features)
 
 
 def _learn_by_choice(
@@ -126,13 +137,44 @@ def _learn_by_choice(
         if candidates is None
         else lanes_of(candidates)
     )
+    features = screened(tasks, seed=seed)
     watch = Watch(budget.seconds)
     with listening(watch):
-        selection = select(tasks, lanes, budget, seed=seed, watch=watch, on_progress=on_progress)
-        findings = findings_of(tasks, selection, budget, watch)
+        selection = select(
+            tasks,
+            lanes,
+            budget,
+            seed=seed,
+            watch=watch,
+            on_progress=on_progress,
+            with_features=tasks.with_feature_columns(features) if features.used else None,
+        )
+        if not selection.sees_features:
+            features = features.without({f.name: NO_GAIN for f in features.used})
+        findings = findings_of(tasks, selection, budget, watch, features)
     method, surrogate, history = _guarded(tasks, selection)
     trained = TrainedContents(method, surrogate)
-    return Prior(tasks.space, tasks.direction, trained, history, _trained_on(tasks, seed), findings)
+    return _prior(tasks, trained, history, seed, features, findings)
+
+
+def _prior(
+    tasks: Tasks,
+    trained: TrainedContents,
+    history: dict[str, np.ndarray],
+    seed: int,
+    features: TaskFeatures,
+    findings: Findings | None = None,
+) -> Prior:
+    return Prior(
+        tasks.space,
+        tasks.direction,
+        trained,
+        history,
+        _trained_on(tasks, seed),
+        findings,
+        features,
+        tasks.value_bounds,
+    )
 
 
 def _guarded(

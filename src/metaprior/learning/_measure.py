@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Bool, Float
 
-from metaprior.data import Tasks
+from metaprior.data import TaskFeatures, Tasks
 from metaprior.findings import (
     Chosen,
     Example,
@@ -15,9 +15,9 @@ from metaprior.findings import (
     Series,
 )
 from metaprior.gp import float64
-from metaprior.learning._baseline import fitted_gp
 from metaprior.learning._budget import Budget
 from metaprior.learning._exam import Answers, examine, spread_of
+from metaprior.learning._predict import fitted_gp
 from metaprior.learning._progress import Watch
 from metaprior.learning._replay import replay, summary
 from metaprior.learning._score import (
@@ -30,7 +30,9 @@ from metaprior.learning._select import Selection
 from metaprior.meta import entry
 from metaprior.methods import settings_of
 from metaprior.metrics import coverage
+from metaprior.words import listed
 
+NO_FEATURES = TaskFeatures()
 LEVELS = tuple(round(0.05 * i, 2) for i in range(1, 20))
 CALIBRATED = 0.1
 # A non-transfer GP has neither level nor scale before it has seen two points.
@@ -42,18 +44,30 @@ FIT_STEPS = 25
 
 
 @float64
-def findings_of(tasks: Tasks, selection: Selection, budget: Budget, watch: Watch) -> Findings:
-    """Everything that was measured of the chosen prior on runs that it had not seen."""
+def findings_of(
+    tasks: Tasks,
+    selection: Selection,
+    budget: Budget,
+    watch: Watch,
+    features: TaskFeatures = NO_FEATURES,
+) -> Findings:
+    """Everything that was measured of the chosen prior on runs that it had not seen.
+
+    - `features`: of the tasks, those used that the prior sees.
+    """
     held_out, past_tasks, examples, replayed = None, (), (), None
     if selection.answers is not None and selection.judged is not None:
         exam = selection.exam
         folds = np.arange(len(exam.rows))
-        fitted = entry(fitted_gp(tasks.space.num_columns, FIT_STEPS), np.zeros_like(folds))
-        fitted_answers = examine(fitted, exam, folds, np.ones(len(folds), bool))
+        num_columns = tasks.space.num_columns
+        fitted = entry(fitted_gp(num_columns, FIT_STEPS), np.zeros_like(folds))
+        # What does not transfer knows nothing of the features of tasks.
+        plain = exam._replace(x=exam.x[:, :, :num_columns])
+        fitted_answers = examine(fitted, plain, folds, np.ones(len(folds), bool))
         held_out = _held_out(tasks, selection, selection.answers, fitted_answers)
         past_tasks = _past_tasks(tasks, selection, selection.answers, fitted_answers)
         examples = _examples(tasks, selection)
-        regrets = replay(selection.judged, exam, tasks.space.num_columns)
+        regrets = replay(selection.judged, exam, num_columns)
         replayed = None if regrets is None else summary(regrets)
     return Findings(
         verdict=_verdict(held_out, replayed, interrupted=selection.interrupted),
@@ -66,7 +80,7 @@ def findings_of(tasks: Tasks, selection: Selection, budget: Budget, watch: Watch
         budget=budget.name,
         seconds=round(watch.elapsed, 1),
         interrupted=selection.interrupted,
-        notes=_notes(tasks, selection),
+        notes=_notes(tasks, selection, features),
     )
 
 
@@ -154,7 +168,9 @@ def _examples(tasks: Tasks, selection: Selection) -> tuple[Example, ...]:
     )
 
 
-def _notes(tasks: Tasks, selection: Selection) -> tuple[str, ...]:
+def _notes(
+    tasks: Tasks, selection: Selection, features: TaskFeatures = NO_FEATURES
+) -> tuple[str, ...]:
     notes = []
     if tasks.num_tasks <= FEW_TASKS:
         notes.append(
@@ -164,7 +180,17 @@ def _notes(tasks: Tasks, selection: Selection) -> tuple[str, ...]:
     values = tasks.y[tasks.mask]
     if np.allclose(values, values[0], rtol=1e-10, atol=0.0):
         notes.append("All past values are equal: there is nothing to learn from them.")
-    return (*notes, *selection.method.notes())
+    return (*notes, *selection.method.notes(), *_notes_on_features(features))
+
+
+def _notes_on_features(features: TaskFeatures) -> list[str]:
+    notes = [f"The feature {name!r} is not used, since {why}." for name, why in features.unused]
+    if features.used:
+        names = listed([repr(feature.name) for feature in features.used], 6)
+        notes.append(
+            f"The prior uses what is known of a task: {names}. Give it for a new task, too."
+        )
+    return notes
 
 
 def _verdict(held_out: HeldOutScores | None, replayed: Replay | None, *, interrupted: bool) -> str:

@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Int
 from metaprior.data import Run
 from metaprior.gp import float64
 from metaprior.meta import chunk_here, entry
-from metaprior.methods import AbstractSurrogate
+from metaprior.methods import AbstractSurrogate, FittedGP
 
 BLOCK = 64
 
@@ -53,6 +53,16 @@ def predict(
         found = _predict_block(asked, runs, jnp.asarray(len(rows)), chunk_here(None) is None)
         blocks.append([np.asarray(each)[: len(rows)] for each in found])
     return Predictions(*(np.concatenate(each) for each in zip(*blocks, strict=True)))
+
+
+@float64
+def fitted_gp(num_columns: int, num_steps: int) -> AbstractSurrogate:
+    """The baseline on held-out runs: a fitted GP, stacked alone.
+
+    The number of steps of its fit is traced: another number needs no compilation of its own.
+    """
+    fitted = FittedGP().from_scratch(num_columns)
+    return eqx.tree_at(lambda surrogate: surrogate.num_steps, fitted, jnp.asarray([num_steps]))
 
 
 @eqx.filter_jit

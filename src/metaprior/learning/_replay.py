@@ -13,9 +13,8 @@ from jaxtyping import Float, Int
 
 from metaprior.findings import Replay
 from metaprior.gp import float64
-from metaprior.learning._baseline import fitted_gp
 from metaprior.learning._exam import Exam
-from metaprior.learning._predict import predict
+from metaprior.learning._predict import fitted_gp, predict
 from metaprior.methods import AbstractSurrogate
 from metaprior.metrics import mean_and_interval
 
@@ -40,6 +39,7 @@ class Regrets(NamedTuple):
 def replay(judged: AbstractSurrogate, exam: Exam, num_columns: int) -> Regrets | None:
     """Replay every examined run with the surrogates that did not see it; `None` if all are short.
 
+    - `num_columns`: of the space.
     - `judged`: for each fold, the members that learned from the others: two leading axes.
     """
     folds, places = np.nonzero(exam.is_real)
@@ -57,7 +57,8 @@ def replay(judged: AbstractSurrogate, exam: Exam, num_columns: int) -> Regrets |
     ours = query_order(_flat(judged), members, x, y, lengths, enough=best)
     fitted = fitted_gp(num_columns, FIT_STEPS)
     alone = np.zeros((len(rows), 1), int)
-    theirs = query_order(fitted, alone, x, y, lengths, enough=best)
+    # Columns of task features come last, and tell a GP without a past nothing.
+    theirs = query_order(fitted, alone, x[:, :, :num_columns], y, lengths, enough=best)
     recorded = np.broadcast_to(np.arange(y.shape[1]), y.shape)
     return Regrets(*(_regret(y, lengths, order) for order in (ours, theirs, recorded)))
 

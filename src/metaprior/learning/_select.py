@@ -22,7 +22,7 @@ from metaprior.learning._exam import (
     spread_of,
 )
 from metaprior.learning._progress import LearnProgress, OnLearnProgress, Watch
-from metaprior.learning._race import Race, run_race, winner
+from metaprior.learning._race import Race, Standing, run_race, winner
 from metaprior.learning._score import mixed, part, score_by_run
 from metaprior.meta import entry as entry_of
 from metaprior.methods import AbstractGradientMethod, AbstractSurrogate
@@ -45,6 +45,7 @@ class Selection(NamedTuple):
     - `exam`, `answers`: the held-out runs, and what the judged members predicted for them together.
     - `order`: the index of each of the exam's tasks among the user's.
     - `tried`: the number of configurations that raced.
+    - `sees_features`: whether the members see the columns of task features.
     """
 
     method: AbstractGradientMethod
@@ -57,6 +58,7 @@ class Selection(NamedTuple):
     order: Int[np.ndarray, " n"]
     tried: int
     interrupted: bool
+    sees_features: bool = False
 
 
 @float64
@@ -68,49 +70,58 @@ def select(
     seed: int,
     watch: Watch,
     on_progress: OnLearnProgress | None = None,
+    with_features: Tasks | None = None,
 ) -> Selection:
     """Choose a configuration on held-out runs of `tasks`, and train it on all of them.
 
     - `lanes`: the configurations; those of one lane are of one class and shape and race each other
       with the whole budget, and the best of all lanes wins.
+    - `with_features`: the same tasks with the columns of task features; all lanes race on them
+      too, and the best of these wins if it is better by more than noise.
     """
 
     def report(stage: str, fraction: float, trying: str, best: float | None) -> None:
         if on_progress is not None:
             on_progress(LearnProgress(stage, fraction, trying, best))
 
-    tasks, order = shuffled(tasks, np.random.default_rng(seed))
+    _, order = shuffled(tasks, np.random.default_rng(seed))
     folds = folds_of(tasks.num_tasks, budget.folds)
-    past = _Past(tasks, folds, exam_of(tasks, folds), order, seed)
-    races: list[Race] = []
-    for lane, methods in enumerate(lanes):
+    views = [tasks] if with_features is None else [tasks, with_features]
+    pasts = [_past(view.subset(order), folds, order, seed) for view in views]
+    courses = [(past, lane) for past in pasts for lane in lanes]
+    runs: list[tuple[_Past, Race]] = []
+    for number, (past, methods) in enumerate(courses):
 
-        def report_race(fraction: float, trying: str, best: float | None, lane=lane) -> None:
-            share = (lane + fraction) / len(lanes)
+        def report_race(fraction: float, trying: str, best: float | None, number=number) -> None:
+            share = (number + fraction) / len(courses)
             # The first steps of a lane wait for the compiler.
             stage = COMPILING if fraction == 0.0 else "choosing a configuration"
             report(stage, RACE * share, trying, best)
 
-        races.append(
-            run_race(
-                methods,
-                tasks,
-                folds,
-                past.exam,
-                budget,
-                seed=seed,
-                watch=watch,
-                share=RACE_SHARE * (lane + 1) / len(lanes),
-                report=report_race,
-            )
+        race = run_race(
+            methods,
+            past.tasks,
+            folds,
+            past.exam,
+            budget,
+            seed=seed,
+            watch=watch,
+            share=RACE_SHARE * (number + 1) / len(courses),
+            report=report_race,
         )
+        runs.append((past, race))
         if watch.interrupted:
             break
-    standings = [standing for race in races for standing in race.standings]
-    tried = sum(len(lane) for lane in lanes[: len(races)])
-    if watch.interrupted or not standings:
+    tried = sum(len(lane) for _, lane in courses[: len(runs)])
+    past = pasts[0]
+    races = [race for seen, race in runs if seen is past]
+    if watch.interrupted or not any(race.standings for race in races):
         return _unfinished(races, past, tried, watch)
-    first = winner(standings)
+    first = _best(races)
+    richer = [race for seen, race in runs if seen is not past]
+    sees_features = any(race.standings for race in richer) and is_better(_best(richer), first)
+    if sees_features:
+        past, races, first = pasts[1], richer, _best(richer)
     if not np.isfinite(first.score):
         raise FloatingPointError(
             "Every configuration diverged; check the past runs for extreme values."
@@ -121,9 +132,26 @@ def select(
     batch = _confirm(method, past, budget, places, watch)
     # Members that have not trained as long as the winner are worse than the leader of the race.
     if batch.steps < first.steps and (watch.interrupted or batch.steps == 0):
-        return _unfinished(races, past, tried, watch)
-    report("judging it on held-out runs", CONFIRM, method.summary(), first.score)
-    return _judged(batch, past, budget.members, tried, watch)
+        found = _unfinished(races, past, tried, watch)
+    else:
+        report("judging it on held-out runs", CONFIRM, method.summary(), first.score)
+        found = _judged(batch, past, budget.members, tried, watch)
+    return found._replace(sees_features=sees_features)
+
+
+def is_better(one: Standing, other: Standing) -> bool:
+    r"""Whether the mean difference of the scores on held-out runs exceeds its standard error."""
+    if not (np.isfinite(one.score) and np.isfinite(other.score)):
+        return bool(np.isfinite(one.score))
+    differences = one.by_run - other.by_run
+    if len(differences) < 2:
+        return False
+    error = np.std(differences, ddof=1) / np.sqrt(len(differences))
+    return bool(np.mean(differences) > error)
+
+
+def _best(races: Sequence[Race]) -> Standing:
+    return winner([standing for race in races for standing in race.standings])
 
 
 class _Past(NamedTuple):
@@ -134,6 +162,10 @@ class _Past(NamedTuple):
     exam: Exam
     order: Int[np.ndarray, " n"]
     seed: int
+
+
+def _past(tasks: Tasks, folds: list[Fold], order: Int[np.ndarray, " n"], seed: int) -> _Past:
+    return _Past(tasks, folds, exam_of(tasks, folds), order, seed)
 
 
 def _confirm(

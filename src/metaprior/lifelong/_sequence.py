@@ -1,7 +1,7 @@
 """A lifelong sequence in a folder: runs of one machine, and a prior that learns from each.
 
 machine/lifelong.json     the ledger
-machine/runs/*.csv        runs, to be opened by anyone
+machine/runs/*.csv        runs, readable by a spreadsheet program
 machine/priors/0001/      versions of the prior
 """
 
@@ -94,7 +94,7 @@ class PriorSequence:
         return self.folder / RUNS / f"{name}.csv"
 
     def suggest(self, run: str, n: int = 1, *, seed: int = 0) -> list[Row]:
-        """The next `n` points of the run, appended to its file, which is made if need be."""
+        """The next `n` points of the run, appended to its file (created if missing)."""
         path = self._open(run)
         try:
             path.parent.mkdir(exist_ok=True)

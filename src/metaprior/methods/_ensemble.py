@@ -50,6 +50,10 @@ class Ensemble(AbstractMethod):
             meta_train_many([self.base] * self.members, tasks, keys=keys, on_progress=on_progress)
         )
 
+    @property
+    def sees_features(self) -> bool:
+        return self.base.sees_features
+
     @float64
     def blank_surrogate(self, num_columns: int) -> "EnsembleSurrogate":
         return EnsembleSurrogate(stack([self.base.blank_surrogate(num_columns)] * self.members))

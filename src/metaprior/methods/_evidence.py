@@ -28,7 +28,7 @@ from metaprior.methods._method import AbstractSurrogate
 
 # At most this many points of a run are scored: enough to decide, at a bounded cost.
 MOST_SCORED = 32
-# How far apart two points are news to each other, in units of sqrt(d).
+# Points closer than about this say the same twice, in units of sqrt(d).
 NOVELTY_LENGTHSCALE = 0.2
 
 

@@ -73,6 +73,10 @@ class AbstractGradientMethod(AbstractMethod):
         model = self.initial(num_columns, key=jax.random.key(0))
         return self.surrogate(model, blank_standardiser(num_columns))
 
+    @property
+    def sees_features(self) -> bool:
+        return True
+
     def _schedule(self) -> Schedule:
         return Schedule(self.learning_rate, self.learning_rate_decay, self.weight_decay)
 

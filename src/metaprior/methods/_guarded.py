@@ -105,6 +105,10 @@ class Guarded(AbstractMethod):
         units = fit_standardiser(tasks.x, tasks.y, tasks.mask)
         return GuardedSurrogate(learned, units.y_mean, units.y_std, self.caution)
 
+    @property
+    def sees_features(self) -> bool:
+        return self.base.sees_features
+
     @float64
     def blank_surrogate(self, num_columns: int) -> "GuardedSurrogate":
         units = blank_standardiser(num_columns)
@@ -144,14 +148,14 @@ class GuardedSurrogate(AbstractSurrogate):
 
     def at(self, trust: Float[Array, ""]) -> "TrustedSurrogate":
         """The surrogate at a trust that no longer depends on the run it is conditioned on."""
-        return TrustedSurrogate(self.learned, self.plain, trust, self.caution)
+        return TrustedSurrogate(self.learned, self.averaged, trust, self.caution)
 
     def settled(self, trust: float) -> AbstractSurrogate:
         """The learned surrogate itself, the non-transfer one, or both, so that only what is used
         is compiled."""
         if trust >= self.caution.all_above:
             return self.learned
-        return self.plain if trust < self.caution.nothing_below else self.at(jnp.asarray(trust))
+        return self.averaged if trust < self.caution.nothing_below else self.at(jnp.asarray(trust))
 
     def trust(self, run: Run) -> Float[Array, ""]:
         start = jnp.log(self.caution.prior_trust) - jnp.log1p(-self.caution.prior_trust)
@@ -165,7 +169,7 @@ class GuardedSurrogate(AbstractSurrogate):
         def in_order(outwards):
             some, novelty = spread_out(run, outwards)
             ours = scores(self.learned, some, resolution_variance)
-            theirs = scores(self.plain, some, resolution_variance)
+            theirs = scores(self.averaged, some, resolution_variance)
             # A prediction that is not a number is as wrong as one can be.
             nats = jnp.nan_to_num(ours - theirs, nan=-MOST_NATS)
             counted = jnp.log1p(jnp.clip(jnp.abs(nats), 0.0, MOST_NATS))
@@ -175,8 +179,8 @@ class GuardedSurrogate(AbstractSurrogate):
         return jnp.mean(jax.lax.map(in_order, jnp.array([1.0, -1.0])))
 
     @property
-    def plain(self) -> AveragedGPSurrogate:
-        """The non-transfer Gaussian process."""
+    def averaged(self) -> AveragedGPSurrogate:
+        """The averaged GP, which has learned nothing from the past but the units."""
         return AveragedGPSurrogate(self.y_mean, self.y_std)
 
 
@@ -184,7 +188,7 @@ class TrustedSurrogate(AbstractSurrogate):
     """A learned surrogate at a given trust in it."""
 
     learned: AbstractSurrogate
-    plain: AveragedGPSurrogate
+    averaged: AveragedGPSurrogate
     given_trust: Float[Array, ""]
     caution: Caution = eqx.field(static=True)
 
@@ -192,32 +196,34 @@ class TrustedSurrogate(AbstractSurrogate):
         above, below = self.caution.all_above, self.caution.nothing_below
         trust = self.given_trust
         weight = jnp.where(trust >= above, 1.0, jnp.where(trust < below, 0.0, trust))
-        return GuardedPosterior(self.learned.condition(run), self.plain.condition(run), weight)
+        return GuardedPosterior(self.learned.condition(run), self.averaged.condition(run), weight)
 
 
 class GuardedPosterior(AbstractPosterior):
     """The learned posterior with probability `weight`, otherwise that of a non-transfer GP."""
 
     learned: AbstractPosterior
-    plain: AbstractPosterior
+    averaged: AbstractPosterior
     weight: Float[Array, ""]
 
     def moments(self, x):
         ours = self.learned.moments(x)
         # Most runs never need the other one: it is left out while it has no weight.
-        theirs = jax.lax.cond(self.weight < 1.0, lambda x: self.plain.moments(x), lambda x: ours, x)
+        theirs = jax.lax.cond(
+            self.weight < 1.0, lambda x: self.averaged.moments(x), lambda x: ours, x
+        )
         return mixture_moments(jax.tree.map(_both, ours, theirs), self._weights)
 
     def log_density(self, x, y):
-        each = _both(self.learned.log_density(x, y), self.plain.log_density(x, y))
+        each = _both(self.learned.log_density(x, y), self.averaged.log_density(x, y))
         return mixture_log_density(each, self._weights)
 
     def cdf(self, x, y):
-        return mixture_cdf(_both(self.learned.cdf(x, y), self.plain.cdf(x, y)), self._weights)
+        return mixture_cdf(_both(self.learned.cdf(x, y), self.averaged.cdf(x, y)), self._weights)
 
     def covariance(self, x):
-        means = (jax.vmap(each.moments)(x).mean for each in (self.learned, self.plain))
-        covariances = _both(self.learned.covariance(x), self.plain.covariance(x))
+        means = (jax.vmap(each.moments)(x).mean for each in (self.learned, self.averaged))
+        covariances = _both(self.learned.covariance(x), self.averaged.covariance(x))
         return mixture_covariance(_both(*means), covariances, self._weights)
 
     @property
@@ -228,13 +234,13 @@ class GuardedPosterior(AbstractPosterior):
         # The key itself is the learned posterior's: with full trust, the samples are the same too.
         is_ours = jax.random.uniform(jax.random.fold_in(key, 0), (num, 1)) < self.weight
         ours = self.learned.sample(x, num, key=key)
-        theirs = self.plain.sample(x, num, key=jax.random.fold_in(key, 1))
+        theirs = self.averaged.sample(x, num, key=jax.random.fold_in(key, 1))
         return jnp.where(jnp.broadcast_to(is_ours, ours.shape), ours, theirs)
 
     def path(self, anchors, *, key):
         is_ours = jax.random.uniform(jax.random.fold_in(key, 0)) < self.weight
         ours = self.learned.path(anchors, key=key)
-        theirs = self.plain.path(anchors, key=jax.random.fold_in(key, 1))
+        theirs = self.averaged.path(anchors, key=jax.random.fold_in(key, 1))
         return lambda x: jnp.where(is_ours, ours(x), theirs(x))
 
 

@@ -143,6 +143,12 @@ class AbstractMethod(abc.ABC):
     def blank_surrogate(self, num_columns: int) -> AbstractSurrogate:
         """A surrogate of the right structure whose numbers mean nothing yet."""
 
+    @property
+    def sees_features(self) -> bool:
+        """Whether features of tasks, as further columns of all points of a run, can teach it
+        anything."""
+        return False
+
     def summary(self) -> str:
         """The configuration on one line: its class, and the settings that are not the defaults."""
         changed = [

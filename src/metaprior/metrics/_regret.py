@@ -14,7 +14,7 @@ from scipy.special import stdtrit
 
 
 def simple_regret(optimum: float | ArrayLike, values: ArrayLike) -> Float[np.ndarray, "... T"]:
-    r"""What the best query so far lacks: $r_t = f(x^*) - \max_{t' \le t} f(x_{t'})$.
+    r"""Gap between optimum and best query so far: $r_t = f(x^*) - \max_{t' \le t} f(x_{t'})$.
 
     - `optimum`: $f(x^*)$ of each run, or one number for all of them.
     - `values`: $f(x_t)$ at the queries, time on the last axis.
@@ -26,7 +26,7 @@ def simple_regret(optimum: float | ArrayLike, values: ArrayLike) -> Float[np.nda
 def inference_regret(
     optimum: float | ArrayLike, values_at_predicted_optimum: float | ArrayLike
 ) -> Float[np.ndarray, "... T"]:
-    r"""What the model's choice lacks: $\hat r_t = f(x^*) - f(\hat x^*_t)$.
+    r"""Gap between optimum and the model's choice: $\hat r_t = f(x^*) - f(\hat x^*_t)$.
 
     - `optimum`: $f(x^*)$ of each run, or one number for all of them.
     - `values_at_predicted_optimum`: $f(\hat x^*_t)$ where the model after query $t$ expects the

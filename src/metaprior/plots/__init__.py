@@ -11,6 +11,7 @@ from metaprior.plots._panels import CoverageCurve as CoverageCurve
 from metaprior.plots._panels import Landscape as Landscape
 from metaprior.plots._panels import PastQueries as PastQueries
 from metaprior.plots._panels import RegretCurves as RegretCurves
+from metaprior.plots._panels import draw_band as draw_band
 from metaprior.plots._panels import draw_belief as draw_belief
 from metaprior.plots._panels import draw_coverage as draw_coverage
 from metaprior.plots._panels import draw_landscape as draw_landscape

@@ -95,14 +95,12 @@ def draw_belief(ax: Axes, belief: Belief, colour: str, *, scale: float = 1.0) ->
     """
     half_width = HALF_WIDTH_95 * belief.std
     lower, upper = belief.mean - half_width, belief.mean + half_width
-    ax.fill_between(
-        belief.x, lower, upper, color=colour, alpha=0.22, linewidth=0, label="95 % band"
-    )
+    _fill_band(ax, belief.x, lower, upper, colour)
     if belief.samples is not None:
         for i, sample in enumerate(belief.samples):
             label = "_nolegend_" if i else "samples"  # one entry for all of them
             ax.plot(belief.x, sample, color=colour, lw=0.7 * scale, alpha=0.7, label=label)
-    ax.plot(belief.x, belief.mean, color=colour, linewidth=2.0 * scale, label="mean")
+    _draw_mean(ax, belief.x, belief.mean, colour, scale)
     if belief.truth is not None:
         width = 1.3 * scale
         ax.plot(belief.x, belief.truth, color=INK, lw=width, linestyle=DASHED, label="truth")
@@ -111,6 +109,29 @@ def draw_belief(ax: Axes, belief: Belief, colour: str, *, scale: float = 1.0) ->
         ax.plot(x, y, "o", color=INK, markersize=size, zorder=5, label="observed")
     ax.set_xlim(belief.x[0], belief.x[-1])
     ax.locator_params(nbins=5)
+
+
+def draw_band(
+    ax: Axes,
+    x: Float[np.ndarray, " grid"],
+    mean: Float[np.ndarray, " grid"],
+    lower: Float[np.ndarray, " grid"],
+    upper: Float[np.ndarray, " grid"],
+    colour: str,
+) -> None:
+    """Mean and 95 % band, whose ends are given."""
+    _fill_band(ax, x, lower, upper, colour)
+    _draw_mean(ax, x, mean, colour, 1.0)
+    ax.set_xlim(x[0], x[-1])
+    ax.locator_params(nbins=5)
+
+
+def _fill_band(ax: Axes, x, lower, upper, colour: str) -> None:
+    ax.fill_between(x, lower, upper, color=colour, alpha=0.22, linewidth=0, label="95 % band")
+
+
+def _draw_mean(ax: Axes, x, mean, colour: str, scale: float) -> None:
+    ax.plot(x, mean, color=colour, linewidth=2.0 * scale, label="mean")
 
 
 def draw_coverage(ax: Axes, curves: Sequence[CoverageCurve], colours: Colours) -> None:

@@ -96,7 +96,29 @@ def trained_on(prior: Prior) -> Html:
     count = counted(len(named), "dimension")
     more = f"; the first {MOST_DIMENSIONS} of them" if len(named) > MOST_DIMENSIONS else ""
     space = table(f"{count}{more}", ("Name", "Kind", "Values"), rows)
-    return joined([listed, space] if facts else [space])
+    parts = [*([listed] if facts else []), space, *_features(prior)]
+    return joined(parts)
+
+
+def _features(prior: Prior) -> list[Html]:
+    """What was known of the past runs, what is given of a task, and the limits of the value."""
+    parts = []
+    if prior.features.names:
+        given = prior.task
+        rows = [
+            (name(cut(f.name, LONGEST_NAME)), str(f), value(given.get(f.name, MISSING)))
+            for f in prior.features.used
+        ]
+        rows += [
+            (name(cut(words, LONGEST_NAME)), f"not used: {why}", value(given.get(words, MISSING)))
+            for words, why in prior.features.unused
+        ]
+        header = ("Name", "In past runs", "In this report")
+        parts.append(table(counted(len(rows), "task feature"), header, rows))
+    if prior.value_bounds is not None:
+        low, high = prior.value_bounds
+        parts.append(paragraph(f"The value is between {value(low)} and {value(high)}."))
+    return parts
 
 
 def _described(dimension: Dimension) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from metaprior.belief import Posterior
 from metaprior.data import Categorical, Dimension, Integer, Space
-from metaprior.plots import HALF_WIDTH_95, INK, Belief, draw_belief
+from metaprior.plots import HALF_WIDTH_95, INK, draw_band
 from metaprior.report._drawing import LEARNED, drawn
 from metaprior.report._html import Html
 from metaprior.words import cut, number, power_of_ten, value
@@ -23,14 +23,18 @@ LABEL, STANDING_LABEL = 7, 12
 
 
 class Slice(NamedTuple):
-    """A prediction along one dimension at `values`, drawn at `places` on the axis."""
+    """A prediction along one dimension at `values`, drawn at `places` on the axis.
+
+    - `lower`, `upper`: ends of the 95 % band; like the mean, within the bounds of the value.
+    """
 
     name: str
     dimension: Dimension
     values: list[Any]
     places: Float[np.ndarray, " k"]
     mean: Float[np.ndarray, " k"]
-    std: Float[np.ndarray, " k"]
+    lower: Float[np.ndarray, " k"]
+    upper: Float[np.ndarray, " k"]
 
     @property
     def influence(self) -> float:
@@ -61,11 +65,13 @@ def slices_through(
     values = {name: _values_along(dimensions[name]) for name in names}
     points = [{**point, name: value} for name in names for value in values[name]]
     mean, std = posterior.predict(points)
+    half = HALF_WIDTH_95 * std
+    bounded = [posterior.prior.within_bounds(y) for y in (mean, mean - half, mean + half)]
     slices, start = [], 0
     for name in names:
         stop = start + len(values[name])
         places = places_of(dimensions[name], values[name])
-        part = (mean[start:stop], std[start:stop])
+        part = (y[start:stop] for y in bounded)
         slices.append(Slice(name, dimensions[name], values[name], places, *part))
         start = stop
     return slices
@@ -98,7 +104,7 @@ def draw_slice(slice_: Slice, limits: tuple[float, float], ax: Any) -> None:
         ax.errorbar(
             slice_.places,
             slice_.mean,
-            yerr=HALF_WIDTH_95 * slice_.std,
+            yerr=np.stack([slice_.mean - slice_.lower, slice_.upper - slice_.mean]),
             fmt="o",
             color=LEARNED,
             markersize=6,
@@ -108,9 +114,7 @@ def draw_slice(slice_: Slice, limits: tuple[float, float], ax: Any) -> None:
         room = 0.5 if len(slice_.places) > 1 else 1.0
         ax.set_xlim(slice_.places[0] - room, slice_.places[-1] + room)
     else:
-        nothing = np.zeros(0)
-        belief = Belief(slice_.places, slice_.mean, slice_.std, None, nothing, nothing)
-        draw_belief(ax, belief, LEARNED)
+        draw_band(ax, slice_.places, slice_.mean, slice_.lower, slice_.upper, LEARNED)
     _label_places(slice_, ax)
     ax.set_ylim(*limits)
     ax.locator_params(axis="y", nbins=4)
@@ -118,8 +122,8 @@ def draw_slice(slice_: Slice, limits: tuple[float, float], ax: Any) -> None:
 
 def limits_of(slices: Sequence[Slice], values: Sequence[float] = ()) -> tuple[float, float]:
     """A range that contains the bands of all slices and `values`, with a margin."""
-    low = min([*(float(np.min(s.mean - HALF_WIDTH_95 * s.std)) for s in slices), *values])
-    high = max([*(float(np.max(s.mean + HALF_WIDTH_95 * s.std)) for s in slices), *values])
+    low = min([*(float(np.min(s.lower)) for s in slices), *values])
+    high = max([*(float(np.max(s.upper)) for s in slices), *values])
     room = 0.05 * (high - low) or 1.0
     return low - room, high + room
 

@@ -36,6 +36,7 @@ opt.tell(x, 0.0)  # the value you observed
 ```""",
         _held_out(findings),
         f"## Space\n\n{dimensions}",
+        _features(prior),
         f"## Learned from\n\n{learned_from}",
         f"## Method: {method}\n\n{settings}",
         _listed("Notes", [_line(note) for note in findings.remarks]),
@@ -71,6 +72,15 @@ def limits(prior: Prior) -> list[str]:
             "was not measured."
         )
     return sentences
+
+
+def _features(prior: Prior) -> str:
+    """What was known of the past tasks, and the limits of the value."""
+    lines = [f"{_code(feature.name)}: {_line(feature)}" for feature in prior.features.used]
+    lines += [f"{_code(name)}: not used, since {why}" for name, why in prior.features.unused]
+    limits = prior.value_bounds
+    value = "" if limits is None else f"The value is between {limits[0]:g} and {limits[1]:g}."
+    return "\n\n".join(part for part in (_listed("Task features", lines), value) if part)
 
 
 def _held_out(findings: Findings) -> str:

@@ -16,7 +16,7 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from metaprior.belief import AbstractContents, Prior, SavedContents, belief_of
-from metaprior.data import Space, direction_sign
+from metaprior.data import Space, TaskFeatures, checked_bounds, direction_sign
 from metaprior.files import replace_folder
 from metaprior.findings import Findings
 from metaprior.store._card import model_card
@@ -73,6 +73,10 @@ def load(folder: str | Path, *, space: Space | None = None) -> Prior:
         trained_on = dict(description["trained_on"])
         found = description["findings"]
         findings = None if found is None else Findings.from_json(found)
+        told = description.get("features")
+        features = TaskFeatures() if told is None else TaskFeatures.from_json(told)
+        limits = description.get("value_bounds")
+        bounds = None if limits is None else checked_bounds(limits)
     except (KeyError, OverflowError, TypeError, ValueError) as error:
         raise _damaged(folder, error) from error
     if space is not None and space != saved_space:
@@ -82,8 +86,9 @@ def load(folder: str | Path, *, space: Space | None = None) -> Prior:
         )
     tensors = _read_arrays(folder)
     history = {name: tensors.pop(f"history/{name}", np.zeros(0)) for name in history_names}
-    contents = _contents(folder, settings, tensors, saved_space.num_columns)
-    return Prior(saved_space, direction, contents, history, trained_on, findings)
+    num_columns = saved_space.num_columns + features.num_columns
+    contents = _contents(folder, settings, tensors, num_columns)
+    return Prior(saved_space, direction, contents, history, trained_on, findings, features, bounds)
 
 
 def _contents(
@@ -123,6 +128,11 @@ def _damaged(folder: Path, error: Exception) -> PriorFileError:
 
 
 def _description(prior: Prior) -> dict[str, Any]:
+    optional: dict[str, Any] = {}
+    if prior.features.names:
+        optional["features"] = prior.features.to_json()
+    if prior.value_bounds is not None:
+        optional["value_bounds"] = list(prior.value_bounds)
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -132,6 +142,7 @@ def _description(prior: Prior) -> dict[str, Any]:
         "trained_on": prior.trained_on,
         "findings": None if prior.findings is None else prior.findings.to_json(),
         "history": list(prior.history),
+        **optional,
     }
 
 

@@ -3,6 +3,8 @@
 from typing import Any
 
 FINDINGS = {"vanilla": "fitted", "vanilla_log_likelihood": "fitted_log_likelihood"}
+# Their kernel was always the default one, and not a setting.
+WITHOUT_KERNEL = {"FPacohMap", "FPacohVI", "FittedGP", "FixedGP", "LearnedGP", "PacohMap"}
 
 
 def from_format_1(description: dict[str, Any]) -> dict[str, Any]:
@@ -27,7 +29,8 @@ def from_format_1(description: dict[str, Any]) -> dict[str, Any]:
 def settings_of_format_1(settings: dict[str, Any]) -> dict[str, Any]:
     """Settings that a prior of format 1 was saved with, as format 2 writes them.
 
-    There, `FixedGP` was called `VanillaGP`, and switches were the numbers 0 and 1.
+    There, `FixedGP` was called `VanillaGP`, switches were the numbers 0 and 1, and methods took no
+    kernel.
     """
     changed = dict(settings)
     if changed.get("name") == "VanillaGP":
@@ -35,6 +38,8 @@ def settings_of_format_1(settings: dict[str, Any]) -> dict[str, Any]:
     for switch in ("offset", "amplitude", "warp"):
         if changed.get(switch) in (0.0, 1.0):
             changed[switch] = bool(changed[switch])
+    if changed.get("name") in WITHOUT_KERNEL:
+        changed.setdefault("kernel", None)
     return {
         name: settings_of_format_1(value) if isinstance(value, dict) and "name" in value else value
         for name, value in changed.items()

@@ -265,8 +265,9 @@ def test_table_is_a_value_and_explains_misuse():
 def test_table_files_are_small_and_documented():
     folder = resources.files("metaprior.lab.environments") / "tables"
     sizes = {each.name: len(each.read_bytes()) for each in folder.iterdir()}
-    assert set(sizes) == {"README.md", *(f"{name}.npz" for name in NAMES)}
-    assert sum(sizes.values()) < 1_000_000
+    others = {"README.md", "model_selection.npz"}
+    assert set(sizes) == {*others, *(f"{name}.npz" for name in NAMES)}
+    assert sum(size for name, size in sizes.items() if name not in others) < 1_000_000
     assert "What they are not" in (folder / "README.md").read_text()
 
 

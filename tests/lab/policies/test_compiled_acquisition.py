@@ -41,7 +41,7 @@ ANCHORS = jnp.array([[0.1], [0.4], [0.2]])
 RUN = run_of(np.array([[0.3], [0.6], [0.9]]), np.array([0.4, 1.5, -2.0]))
 
 
-def test_upper_confidence_bound_by_hand():
+def test_compiled_confidence_bound_by_hand():
     """At x = 0.5: mean 1.5, variance of an observation 0.25 + 2 = 2.25, so 1.5 + 4 * 1.5."""
     score = CompiledConfidenceBound(beta=4.0).score(Line(), RUN, ANCHORS, key=KEY)
     assert score(jnp.array([0.5])) == pytest.approx(7.5, rel=1e-12)
@@ -60,7 +60,7 @@ def std_at(distance):
     "best, count, beta",
     [(1.5, 3, 2.0), (30.0, 3, 1.2 * 29.7 / std_at(0.2)), (30.0, 2, 2.0)],
 )
-def test_restless_bound_by_hand(best, count, beta):
+def test_compiled_restless_bound_by_hand(best, count, beta):
     """Where hope is left, and in every other query, the factor is that of the plain bound. With a
     best of 30 and no margin, the anchor 0.1, mean 0.3 and 0.2 from a query, needs 29.7 deviations,
     and the others, 0.1 from one, more; 1.2 times that is the new factor."""
@@ -71,12 +71,12 @@ def test_restless_bound_by_hand(best, count, beta):
     assert score(jnp.array([0.55])) == pytest.approx(1.65 + beta * std_at(0.05), rel=1e-12)
 
 
-def test_the_restless_bound_sees_no_noise_where_it_has_asked():
+def test_compiled_restless_bound_sees_no_noise_where_it_has_asked():
     score = CompiledRestlessBound(2.0).score(Line(), RUN, ANCHORS, key=KEY)
     assert score(jnp.array([0.6])) == pytest.approx(3.0 * 0.6 + 2.0 * 0.5, rel=1e-12)
 
 
-def test_where_nothing_is_uncertain_there_is_a_slope():
+def test_compiled_acquisition_has_a_slope_where_nothing_is_uncertain():
     """A posterior without any variance at a query: the search must not meet infinite slopes."""
 
     class Certain(Line):
@@ -88,6 +88,6 @@ def test_where_nothing_is_uncertain_there_is_a_slope():
     assert jnp.isfinite(value) and jnp.isfinite(slope).all()
 
 
-def test_restless_bound_without_data_is_the_plain_bound():
+def test_compiled_restless_bound_without_data_is_the_confidence_bound():
     score = CompiledRestlessBound(2.0).score(Line(), empty_run(4, 1), ANCHORS, key=KEY)
     assert score(jnp.array([0.5])) == pytest.approx(4.5, rel=1e-12)

@@ -34,7 +34,7 @@ class Halving(AbstractPolicy):
         return jnp.where(run.length == 0, 0.8, 0.5 * total)[None]
 
 
-def test_each_query_sees_all_observations_before_it():
+def test_optimise_shows_each_query_all_observations_before_it():
     """y = x: queries 0.8, 0.8 / 2, (0.8 + 0.4) / 2, (0.8 + 0.4 + 0.6) / 2."""
     trace = jax.jit(lambda key: optimise(lambda x: x[0], Halving(), 4, key=key))(jr.key(0))
     np.testing.assert_allclose(trace.run.x[:, 0], [0.8, 0.4, 0.6, 0.9], rtol=1e-12)
@@ -43,7 +43,7 @@ def test_each_query_sees_all_observations_before_it():
     assert np.isnan(trace.values_at_predicted_best).all()
 
 
-def test_noise_is_added_to_what_is_observed_only():
+def test_optimise_adds_noise_to_what_is_observed_only():
     policy = RandomSearch(space=SPACE)
     trace = jax.jit(lambda key: optimise(problem, policy, 500, key=key, noise_std=0.3))(jr.key(0))
     np.testing.assert_allclose(trace.values, jax.vmap(problem)(trace.run.x), rtol=1e-12)
@@ -82,7 +82,7 @@ class KnowingPosterior(AbstractPosterior):
         raise NotImplementedError
 
 
-def test_inference_asks_for_the_best_mean_and_queries_for_the_best_bound():
+def test_optimise_infers_by_the_mean_and_queries_by_the_bound():
     """The mean is largest at 0.37; the bound -(x - 0.37)^2 + 2 * 0.1 x at 0.37 + 0.1."""
     policy = SurrogatePolicy(
         surrogate=Knowing(), acquisition=CompiledConfidenceBound(2.0), space=SPACE
@@ -110,7 +110,7 @@ class Finite(eqx.Module):
         return problem(x)
 
 
-def test_a_problem_with_choices_is_asked_each_of_them_once():
+def test_optimise_asks_each_choice_once():
     points = jnp.array([0.0, 0.2, 0.3, 0.5, 0.8, 1.0, 0.0, 0.2])[:, None]
     finite = Finite(points, jnp.asarray(6))
     policy = SurrogatePolicy(

@@ -38,7 +38,7 @@ def found_and_grid_best(d, run, grid, key):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("d, per_axis", [(1, 40_000), (2, 200)])
-def test_reaches_the_best_of_a_dense_grid(d, per_axis):
+def test_maximise_reaches_the_best_of_a_dense_grid(d, per_axis):
     grid = unit_grid(per_axis, d)
     for seed in range(6):
         rng = np.random.default_rng(seed)
@@ -74,7 +74,7 @@ def best_of_enumeration(weights, points):
 
 
 @pytest.mark.slow
-def test_mixed_space_against_enumeration():
+def test_maximise_on_a_mixed_space_matches_enumeration():
     """All 18 combinations of integer and category, each with a grid of the two reals."""
     reals = unit_grid(41, 2)
     levels = MIXED.encode([{"x": 0, "k": k, "c": c, "z": 1} for k in range(1, 7) for c in "abc"])
@@ -87,7 +87,7 @@ def test_mixed_space_against_enumeration():
         assert found >= best_of_enumeration(weights, points) - 1e-6
 
 
-def test_purely_discrete_space_is_searched_completely():
+def test_maximise_searches_a_purely_discrete_space_completely():
     """From few candidates: steps to neighbours must do what they miss."""
     space = Space(a=Integer(0, 20), b=Integer(0, 20))
     search = CompiledSearch(
@@ -110,7 +110,7 @@ def test_purely_discrete_space_is_searched_completely():
 
 
 @pytest.mark.parametrize("num_starts", [1, 2, 5])
-def test_any_number_of_starts(num_starts):
+def test_maximise_takes_any_number_of_starts(num_starts):
     space = Space(x=Real(0.0, 1.0))
     candidates = jnp.linspace(0.05, 0.95, 8)[:, None]
     search = CompiledSearch(num_starts=num_starts)
@@ -146,7 +146,7 @@ def test_maximise_over_scores_50000_candidates_in_bounded_memory():
     assert many < few + 2 * copies
 
 
-def test_candidates_cover_the_space_and_the_best_points():
+def test_search_candidates_cover_the_space_and_the_best_points():
     search = CompiledSearch(num_global=512, num_local=512)
     run = run_of(np.array([[0.2, 0.2], [0.8, 0.3]]), np.array([-5.0, 3.0]))
     space = Space(x=Real(0.0, 1.0), z=Real(0.0, 1.0))
@@ -159,7 +159,7 @@ def test_candidates_cover_the_space_and_the_best_points():
     assert points.min() >= 0 and points.max() <= 1
 
 
-def test_candidates_of_a_mixed_space_are_valid_points_whatever_the_run():
+def test_search_candidates_of_a_mixed_space_are_valid_points_for_any_run():
     search = CompiledSearch(num_global=64, num_local=64)
 
     @jax.jit

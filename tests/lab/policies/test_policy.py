@@ -40,7 +40,7 @@ def test_surrogate_policy_maximises_its_acquisition_and_its_mean():
 
 
 @pytest.mark.slow
-def test_suggesting_and_predicting_at_once_changes_neither():
+def test_surrogate_policy_suggest_and_predict_at_once_change_neither():
     @jax.jit
     def apart(run, keys):
         return POLICY.suggest(run, key=keys[0]), POLICY.predicted_best(run, key=keys[1])
@@ -131,7 +131,7 @@ class Stubborn(AbstractPolicy):
         return jnp.full(1, 0.38)
 
 
-def test_a_policy_without_choices_takes_the_row_nearest_to_its_suggestion():
+def test_policy_without_choices_takes_the_row_nearest_to_its_suggestion():
     """0.4 is nearest, and was asked before."""
     assert Stubborn().choose(RUN, CHOICES, key=jr.key(0)) == 0.45
     assert Stubborn().choose(empty_run(4, 1), CHOICES, key=jr.key(0)) == 0.4

@@ -1,15 +1,15 @@
-"""Optuna's distributions and the dimensions of a space: there, and back.
+"""Conversion between Optuna's distributions and the dimensions of a space.
 
 | Optuna | space |
 |---|---|
-| `FloatDistribution` | `Real` between the bounds; a step is a matter of the way back |
+| `FloatDistribution` | `Real` between the bounds; a step is applied when converting back |
 | `IntDistribution` | `Integer` between the bounds, likewise |
 | `CategoricalDistribution` | `Categorical`, with text in place of what a space cannot hold |
 
 Several distributions of one parameter, from trials and studies that differ, become one dimension:
 
 - from the lowest to the highest bound, and on to values that lie outside of them (Optuna takes
-  enqueued values as they are); all choices, in the order in which they turn up;
+  enqueued values as they are); all choices, in order of appearance;
 - on a log scale if every distribution with more than one value is;
 - integer if every distribution is.
 """
@@ -34,7 +34,7 @@ _LARGEST_INTEGER = 2**40
 
 
 class Merged(NamedTuple):
-    """One dimension for several distributions, and in words how these differ."""
+    """One dimension for several distributions, and a description of how these differ."""
 
     dimension: Dimension
     remarks: list[str]
@@ -99,7 +99,7 @@ def _merged_numbers(distributions: list[Number], values: Collection[Any]) -> Mer
     if min(values) < low or max(values) > high:
         remarks.append("has values outside of its bounds, which are widened")
         low, high = min(low, *values), max(high, *values)
-    # A distribution of one value has nothing to say about the scale, nor about the bounds.
+    # A distribution of one value decides neither the scale nor the bounds.
     wide = [d for d in distributions if not d.single()]
     if len({(d.low, d.high) for d in wide}) > 1:
         remarks.append(f"has bounds that differ: all of [{low:g}, {high:g}] is kept")

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import optuna
 from optuna.storages import BaseStorage
@@ -12,7 +12,7 @@ from metaprior.adapters._host import StudyUse as StudyUse
 from metaprior.adapters.optuna._parameters import completed_points, given_space, shared_space
 from metaprior.adapters.optuna._storage import called, reading
 from metaprior.adapters.optuna._trials import StudyTrials, read_trials
-from metaprior.data import Space, Tasks, direction_sign
+from metaprior.data import Bounds, Space, Tasks, checked_features, direction_sign
 from metaprior.words import listed
 
 # Studies whose names begin so are bookkeeping of metaprior in the storage, and never history.
@@ -44,10 +44,18 @@ def load_tasks(
     match: str | None = None,
     space: Space | None = None,
     direction: str | None = None,
+    features: Iterable[str] = (),
+    value_bounds: Bounds | None = None,
 ) -> Tasks:
     """The past studies of an Optuna storage as tasks; the arguments are those of `read_history`."""
     return read_history(
-        storage, studies=studies, match=match, space=space, direction=direction
+        storage,
+        studies=studies,
+        match=match,
+        space=space,
+        direction=direction,
+        features=features,
+        value_bounds=value_bounds,
     ).tasks
 
 
@@ -58,6 +66,8 @@ def read_history(
     match: str | None = None,
     space: Space | None = None,
     direction: str | None = None,
+    features: Iterable[str] = (),
+    value_bounds: Bounds | None = None,
 ) -> History:
     """The past studies of an Optuna storage as tasks, and what was used, skipped and decided.
 
@@ -74,6 +84,9 @@ def read_history(
       out.
     - `direction`: `"maximize"` or `"minimize"`; else that of the first study that is used. The
       values of studies of the other direction are negated.
+    - `features`: user attributes of the studies (`study.set_user_attr`) that say something of the
+      task, such as `["instances"]`; a study without one is a task of which it is not known.
+    - `value_bounds`: limits that no value can be beyond.
     """
     if direction is not None:
         direction_sign(direction)
@@ -90,8 +103,13 @@ def read_history(
     points, gaps = completed_points(used, chosen.space)
     direction = direction or used[0].direction
     values = [_values(study, direction) for study in used]
+    names_of_features = [features] if isinstance(features, str) else list(features)
     tasks = Tasks.from_runs(
-        zip(points, values, strict=True), space=chosen.space, direction=direction
+        zip(points, values, strict=True),
+        space=chosen.space,
+        direction=direction,
+        features=_features(used, names_of_features) if names_of_features else None,
+        value_bounds=value_bounds,
     )
     return History(
         tasks,
@@ -139,6 +157,22 @@ def _require_some(studies: list[StudyTrials], where: str) -> None:
 def _values(study: StudyTrials, direction: str) -> list[float]:
     sign = direction_sign(study.direction) * direction_sign(direction)
     return [sign * trial.value for trial in study.trials]
+
+
+def _features(studies: list[StudyTrials], names: list[str]) -> list[dict[str, Any]]:
+    """The named user attributes of each study, those that it has."""
+    for name in names:
+        if not any(name in study.attributes for study in studies):
+            attributes = sorted({each for study in studies for each in study.attributes})
+            has = _quoted(attributes) if attributes else "none"
+            raise ValueError(
+                f"No study has the user attribute {name!r}; name one that the studies have "
+                f"({has}), or set it with study.set_user_attr."
+            )
+    known = [{n: s.attributes[n] for n in names if n in s.attributes} for s in studies]
+    for study, each in zip(studies, known, strict=True):
+        checked_features(each, f"study {study.name!r}")  # names the study, not its number
+    return known
 
 
 def _use(study: StudyTrials) -> StudyUse:

@@ -96,7 +96,7 @@ def completed_points(
 
 
 def _filler(dimension: Dimension) -> tuple[Any, str]:
-    """What stands in for a missing value, and that in words."""
+    """What stands in for a missing value, and a description of it."""
     if isinstance(dimension, Categorical):
         return dimension.choices[0], f"{dimension.choices[0]!r}, the first choice"
     middle = dimension.decode(np.array([[0.5]]))[0]

@@ -36,7 +36,7 @@ class Settings(NamedTuple):
 
 
 def opened(storage: str | BaseStorage) -> BaseStorage:
-    """The storage, made if need be."""
+    """The storage, created if it is missing."""
     if isinstance(storage, str) and storage.startswith(JOURNAL):
         return JournalStorage(JournalFileBackend(storage.removeprefix(JOURNAL)))
     return get_storage(storage)

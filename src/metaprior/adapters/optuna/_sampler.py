@@ -18,7 +18,7 @@ from metaprior.adapters.optuna._study_window import as_asked, shared_range
 from metaprior.adapters.optuna._trial_seeded import TrialSeededSampler
 from metaprior.adapters.optuna._version_store import pack, unpack
 from metaprior.belief import Prior
-from metaprior.data import Space
+from metaprior.data import Features, Space
 from metaprior.store import load
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ class MetaPriorSampler(BaseSampler):
     """Proposes the trials of a study from a prior that was learned from past studies.
 
     - `prior`: what `metaprior.learn` or `metaprior.load` returned, or the folder of a saved one.
+    - `features`: what is known of the task, by name, for a prior that was learned with features of
+      tasks; by default, the user attributes of the study that are called like them.
     - `seed`: the same seed and the same results give the same trials; `None` draws one.
     - `independent_sampler`: for parameters that the prior does not know; random by default.
 
@@ -43,10 +45,12 @@ class MetaPriorSampler(BaseSampler):
         self,
         prior: Prior | str | Path,
         *,
+        features: Features | None = None,
         seed: int | None = None,
         independent_sampler: BaseSampler | None = None,
     ):
         self._prior = prior if isinstance(prior, Prior) else load(prior)
+        self._features = None if features is None else dict(self._prior.for_task(features).task)
         self._seed = int(np.random.SeedSequence(seed).generate_state(1)[0])
         self._independent = (
             TrialSeededSampler(self._seed) if independent_sampler is None else independent_sampler
@@ -193,9 +197,20 @@ class MetaPriorSampler(BaseSampler):
         self._lock = threading.RLock()
         self._proposers: dict[str, StudyProposer] = {}
 
+    def _known(self, study: Study) -> Features:
+        """What is known of the task of a study."""
+        if self._features is not None:
+            return self._features
+        attributes = study.user_attrs
+        features = self._prior.features
+        known = {name: attributes[name] for name in features.names if name in attributes}
+        features.code(known, where=f"study {study.study_name!r}")  # an error names the study
+        return known
+
     def _proposer(self, study: Study) -> StudyProposer:
         if study.study_name not in self._proposers:
-            self._proposers[study.study_name] = StudyProposer(self._prior, self._seed)
+            prior = self._prior.for_task(self._known(study))
+            self._proposers[study.study_name] = StudyProposer(prior, self._seed)
         return self._proposers[study.study_name]
 
 

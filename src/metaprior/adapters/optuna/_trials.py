@@ -37,8 +37,9 @@ class UsableTrial(NamedTuple):
 class StudyTrials(NamedTuple):
     """The usable trials of a study, in order.
 
-    - `left_out`: how many others there are, by what is the matter with them.
+    - `left_out`: how many others there are, by reason.
     - `reason`: why the study as a whole cannot be used; empty if it can.
+    - `attributes`: of the study, as its user set them.
     """
 
     name: str
@@ -46,6 +47,7 @@ class StudyTrials(NamedTuple):
     trials: list[UsableTrial]
     left_out: dict[str, int]
     reason: str = ""
+    attributes: Mapping[str, Any] = {}
 
     def keeping(self, trials: list[UsableTrial], *, others: str, reason: str) -> "StudyTrials":
         """The study with these trials only; the others are counted under the word `others`, and
@@ -75,9 +77,8 @@ def read_trials(name: str, storage: BaseStorage) -> StudyTrials:
         else:
             usable.append(_usable(trial))
     reason = TOO_FEW_TRIALS if len(usable) < FEWEST_TRIALS else ""
-    return StudyTrials(
-        name, "maximize" if maximized else "minimize", usable, dict(left_out), reason
-    )
+    direction = "maximize" if maximized else "minimize"
+    return StudyTrials(name, direction, usable, dict(left_out), reason, study.user_attrs)
 
 
 def _fault(trial: FrozenTrial) -> str:

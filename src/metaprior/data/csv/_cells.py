@@ -24,6 +24,7 @@ class TextRun(NamedTuple):
 
     - `rows`: where each point stands in the file `path`.
     - `columns`: one for each dimension, by name; `values` is the column to be optimised.
+    - `features`: columns that say something of the whole run, by name.
     """
 
     name: str
@@ -31,12 +32,24 @@ class TextRun(NamedTuple):
     rows: list[int]
     columns: dict[str, list[str]]
     values: list[str]
+    features: dict[str, list[str]] = {}
 
     def subset(self, indices: list[int]) -> "TextRun":
         """The run with the points at `indices` only."""
-        columns = {name: [cells[i] for i in indices] for name, cells in self.columns.items()}
+        columns, features = (
+            {name: [cells[i] for i in indices] for name, cells in each.items()}
+            for each in (self.columns, self.features)
+        )
         rows = [self.rows[i] for i in indices]
-        return TextRun(self.name, self.path, rows, columns, [self.values[i] for i in indices])
+        values = [self.values[i] for i in indices]
+        return TextRun(self.name, self.path, rows, columns, values, features)
+
+
+class Cell(NamedTuple):
+    """A cell, and what to call it in an error."""
+
+    text: str
+    place: str
 
 
 def column_of(runs: list[TextRun], name: str) -> list[str]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from metaprior.data import Points, Space, Tasks, direction_sign
+from metaprior.data import Bounds, Points, Space, Tasks, direction_sign
 from metaprior.data.csv._cells import (
     TextRun,
     column_of,
@@ -18,6 +18,7 @@ from metaprior.data.csv._cells import (
     number,
     values_of,
 )
+from metaprior.data.csv._features import features_of_runs, is_constant, never_changes
 from metaprior.data.csv._infer import infer_dimension
 from metaprior.data.csv._notes import (
     listed,
@@ -57,6 +58,8 @@ def read_runs(
     task: str | None = None,
     direction: str = "maximize",
     ignore: Collection[str] = (),
+    features: Collection[str] = (),
+    value_bounds: Bounds | None = None,
 ) -> RunsRead:
     """Past runs from CSV files.
 
@@ -71,15 +74,27 @@ def read_runs(
     - `task`: the column that names the run; by default the one called task, run or study, if any.
     - `direction`: whether to `"maximize"` or `"minimize"` the values.
     - `ignore`: columns to leave out.
+    - `features`: columns that say something of the whole run, the same in all of its rows; an empty
+      cell says nothing. Columns that never change within a run are no dimensions, named or not.
+    - `value_bounds`: limits that no value can be beyond.
     """
+    if isinstance(features, str):
+        features = (features,)
     direction_sign(direction)
     sheets = [read_sheet(path) for path in csv_files(paths)]
-    roles = roles_of(sheets, space=space, value=value, task=task, ignore=tuple(ignore))
+    roles = roles_of(
+        sheets,
+        space=space,
+        value=value,
+        task=task,
+        ignore=tuple(ignore),
+        features=tuple(features),
+    )
     notes = [note for sheet in sheets for note in sheet.notes]
     if roles.guessed:
         notes.append(f"The value is taken from {roles.value!r}, the last column of numbers.")
     notes += note_on_direction(roles.value, direction)
-    runs, failures = _without_failures(_text_runs(sheets, roles))
+    runs, failures = _without_failures(_text_runs(sheets, roles, features))
     notes += failures
     if len(runs) < 2:
         raise ValueError(
@@ -93,18 +108,24 @@ def read_runs(
         notes += [*left_out, *notes_on_counters(runs, space)]
     points = _points(runs, space)
     notes += notes_on_values(runs, values)
-    tasks = Tasks.from_runs(zip(points, values, strict=True), space=space, direction=direction)
+    tasks = Tasks.from_runs(
+        zip(points, values, strict=True),
+        space=space,
+        direction=direction,
+        features=features_of_runs(runs, features) if features else None,
+        value_bounds=value_bounds,
+    )
     return RunsRead(tasks, space, [run.name for run in runs], notes, roles.value, len(sheets))
 
 
-def _text_runs(sheets: list[Sheet], roles: Roles) -> list[TextRun]:
+def _text_runs(sheets: list[Sheet], roles: Roles, features: Collection[str]) -> list[TextRun]:
     """The runs of all sheets; runs of the same name in two files are two runs."""
     runs = []
     for sheet, task in zip(sheets, roles.tasks, strict=True):
         columns = {name: sheet.columns[name] for name in roles.dimensions}
-        whole = TextRun(
-            sheet.path.stem, sheet.path, sheet.rows, columns, sheet.columns[roles.value]
-        )
+        known = {name: sheet.columns[name] for name in features if name in sheet.columns}
+        values = sheet.columns[roles.value]
+        whole = TextRun(sheet.path.stem, sheet.path, sheet.rows, columns, values, known)
         if task is None:
             runs.append(whole)
             continue
@@ -166,16 +187,35 @@ def _values(runs: list[TextRun], name: str) -> list[Float[np.ndarray, " _"]]:
 
 
 def _inferred(runs: list[TextRun], names: list[str]) -> tuple[Space, list[str]]:
-    """The space that the columns look like, and a sentence on columns that never change."""
-    found = {name: infer_dimension(column_of(runs, name), complaint(runs, name)) for name in names}
+    """The space that the columns look like, and a sentence on columns that never change, or never
+    within a run."""
+    of_runs = [
+        name
+        for name in names
+        if never_changes([run.columns[name] for run in runs])
+        and not is_constant(column_of(runs, name))
+    ]
+    found = {
+        name: infer_dimension(column_of(runs, name), complaint(runs, name))
+        for name in names
+        if name not in of_runs
+    }
     dimensions = {name: dimension for name, dimension in found.items() if dimension is not None}
-    constant = [name for name in names if name not in dimensions]
+    constant = [name for name in names if name not in (*dimensions, *of_runs)]
     if not dimensions:
+        stay = [name for name in names if name in (*constant, *of_runs)]
+        within = " within a run" if of_runs else ""
         raise ValueError(
-            f"No column of the {len(runs)} runs changes besides the value ({listed(constant)} stay "
-            "the same), so there is nothing to choose; give runs over several points."
+            f"No column of the {len(runs)} runs changes{within} besides the value ({listed(stay)} "
+            "stay the same), so there is nothing to choose; give runs over several points."
         )
     notes = [
+        f"The column {name!r} never changes within a run, only between runs: left out of the "
+        f"space. If it says something about the tasks, give it with --feature {name} "
+        "(features=[...] in Python)."
+        for name in of_runs
+    ]
+    notes += [
         f"The column {name!r} is always {shortened(runs[0].columns[name][0])}: left out of the "
         "space."
         for name in constant

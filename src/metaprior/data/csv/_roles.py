@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from metaprior.data import Space
 from metaprior.data.csv._cells import number
+from metaprior.data.csv._features import is_constant, never_changes
 from metaprior.data.csv._sheet import Sheet
 
 TASK_NAMES = ("task", "run", "study")
@@ -32,12 +33,22 @@ def roles_of(
     value: str | None,
     task: str | None,
     ignore: Collection[str],
+    features: Collection[str] = (),
 ) -> Roles:
     """The roles of the columns of all sheets.
 
-    Columns that the caller names, and dimensions of `space`, are not guessed.
+    Columns that the caller names, and dimensions of `space`, are not guessed. Those of `features`
+    have no role here, and need not be in all of the sheets.
     """
     known = () if space is None else space.names
+    for name in features:
+        others = {"the space": known, "--ignore": ignore, "--value": (value,), "--task": (task,)}
+        for other, taken in others.items():
+            if name in taken:
+                raise ValueError(
+                    f"The column {name!r} is named by --feature and by {other}; name it in one "
+                    "place."
+                )
     for option, name in (("value", value), ("task", task)):
         if name is not None and name in (*known, *ignore):
             other = "the space" if name in known else "--ignore"
@@ -46,15 +57,15 @@ def roles_of(
             )
     if value is not None and value == task:
         raise ValueError(f"The column {value!r} is both --value and --task; name two columns.")
-    for name in (*((task,) if task is not None else ()), *ignore):
+    for name in (*((task,) if task is not None else ()), *ignore, *features):
         if not any(name in sheet.columns for sheet in sheets):
             raise ValueError(
                 f"No file has a column {name!r}; name one of those in {sheets[0].path}: "
                 f"{_listed(sheets[0].columns)}."
             )
-    tasks = [_task_column(sheet, task, {*known, *ignore, value}) for sheet in sheets]
+    tasks = [_task_column(sheet, task, {*known, *ignore, *features, value}) for sheet in sheets]
     left = [
-        [name for name in sheet.columns if name not in (*ignore, column)]
+        [name for name in sheet.columns if name not in (*ignore, *features, column)]
         for sheet, column in zip(sheets, tasks, strict=True)
     ]
     guessed = False
@@ -71,7 +82,7 @@ def roles_of(
     if space is None:
         _check_same(sheets, dimensions)
         return Roles(value, tasks, dimensions[0], guessed)
-    _check_space(sheets, dimensions, space)
+    _check_space(sheets, tasks, dimensions, space)
     return Roles(value, tasks, list(space.names), guessed)
 
 
@@ -129,7 +140,9 @@ def _check_same(sheets: list[Sheet], dimensions: list[list[str]]) -> None:
             )
 
 
-def _check_space(sheets: list[Sheet], dimensions: list[list[str]], space: Space) -> None:
+def _check_space(
+    sheets: list[Sheet], tasks: list[str | None], dimensions: list[list[str]], space: Space
+) -> None:
     for sheet, names in zip(sheets, dimensions, strict=True):
         missing = [name for name in space.names if name not in names]
         if missing:
@@ -137,18 +150,34 @@ def _check_space(sheets: list[Sheet], dimensions: list[list[str]], space: Space)
                 f"{sheet.path} has no column {missing[0]!r}, which is a dimension of the space; "
                 "add it, or remove the dimension."
             )
-    # A space inferred from the same files leaves constant columns out: they may stay in the files.
+    # A space inferred from the same files leaves out what never changes, or never within a run:
+    # such columns may stay in the files.
     for sheet, names in zip(sheets, dimensions, strict=True):
         for name in names:
-            if name not in space.names and len(_different(sheets, name)) > 1:
+            if name not in space.names and not _is_left_out(sheets, tasks, name):
                 raise ValueError(
                     f"{sheet.path} has the column {name!r}, which is not in the space; add it to "
                     "the space, or leave it out with --ignore (ignore=... in Python)."
                 )
 
 
-def _different(sheets: list[Sheet], name: str) -> set[str]:
-    return {cell for sheet in sheets for cell in sheet.columns.get(name, [])}
+def _is_left_out(sheets: list[Sheet], tasks: list[str | None], name: str) -> bool:
+    """Whether a space that is inferred from the files has no dimension for a column."""
+    runs = [
+        run for sheet, task in zip(sheets, tasks, strict=True) for run in _cells(sheet, task, name)
+    ]
+    return is_constant([cell for run in runs for cell in run]) or never_changes(runs)
+
+
+def _cells(sheet: Sheet, task: str | None, name: str) -> list[list[str]]:
+    """The cells of a column, run by run; none if the sheet lacks it."""
+    if name not in sheet.columns:
+        return []
+    names = [""] * len(sheet.rows) if task is None else sheet.columns[task]
+    runs: dict[str, list[str]] = {}
+    for run, cell in zip(names, sheet.columns[name], strict=True):
+        runs.setdefault(run, []).append(cell)
+    return list(runs.values())
 
 
 def _listed(names: Collection[str]) -> str:

@@ -9,19 +9,23 @@ decimal commas and line ends, and keeps them; unchanged rows stay the same byte 
 | empty | pending: suggested, and not yet told |
 | `failed` | failed |
 
+Columns called like features of tasks say something of the whole run: their cells are all the same,
+or empty. New rows repeat them.
+
 Rows are counted as a spreadsheet does: the header is row 1.
 """
 
 import csv
 import io
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from metaprior.data import Integer, Space
+from metaprior.data import FeatureValue, Integer, Space
 from metaprior.data.csv._cells import FAILED, TextRun, complaint, has_value, number, values_of
+from metaprior.data.csv._features import features_of_runs
 from metaprior.data.csv._roles import VALUE_NAMES
 from metaprior.data.csv._sheet import (
     bytes_of,
@@ -76,6 +80,7 @@ class RunFile:
     - `header`: names of its columns, in its order; `value` is that of the value.
     - `records`: row and cells of each row; `rows`: what they mean, in the same order.
     - `data`: the bytes that were read; empty if there is no file yet.
+    - `known`: names of features that may have a column; `features`: what the file says of them.
     """
 
     path: Path
@@ -86,6 +91,8 @@ class RunFile:
     dialect: Dialect
     records: dict[int, list[str]]
     data: bytes
+    known: tuple[str, ...] = ()
+    features: dict[str, FeatureValue | None] = field(default_factory=dict)
 
     @property
     def observed(self) -> list[Row]:
@@ -113,8 +120,29 @@ class RunFile:
         if not self.data.strip():
             text = self._line(self.header)
         for point in points:
-            text += self._line([self._cell(point.get(name)) for name in self.header])
+            cells = {**self.features, **point}
+            text += self._line([self._cell(cells.get(name)) for name in self.header])
         return self._written(text, len(self.rows) + len(points))
+
+    def about(self, features: Mapping[str, FeatureValue | None]) -> "RunFile":
+        """The run as one of a task of which `features` are known.
+
+        A new file gets a column for each; another one must have the columns, and say the same.
+        """
+        columns = [name for name in features if name not in self.header]
+        if columns and self.data.strip():
+            raise ValueError(
+                f"{self.path} has begun without the feature {columns[0]!r}; add a column called "
+                f"{columns[0]!r} to it, with {features[columns[0]]!r} in every row."
+            )
+        for name, value in features.items():
+            if self.features.get(name) not in (None, value):
+                raise ValueError(
+                    f"{self.path} says that the feature {name!r} is {self.features[name]!r}, and "
+                    f"--feature that it is {value!r}; leave --feature out, or repair the file."
+                )
+        known = {**self.features, **features}
+        return replace(self, header=[*self.header, *columns], features=known)
 
     def fill(self, row: int, value: float | None) -> "RunFile":
         """Write `value` into the row, or that it failed; the file as it is then."""
@@ -129,7 +157,7 @@ class RunFile:
 
     def _written(self, text: str, num_rows: int) -> "RunFile":
         data = _BYTE_ORDER_MARK * self.dialect.byte_order_mark + text.encode()
-        after = parse_run(self.path, data, self.space)
+        after = parse_run(self.path, data, self.space, self.known)
         if len(after.rows) != num_rows:
             raise ValueError(
                 f"{self.path} cannot hold the point: its cells would not be read back as they "
@@ -161,27 +189,30 @@ class RunFile:
         return "" if value is None else str(value)
 
 
-def read_run(path: str | Path, space: Space) -> RunFile:
-    """The run in the file at `path`; a run without points if there is no file, or an empty one."""
+def read_run(path: str | Path, space: Space, *, features: Sequence[str] = ()) -> RunFile:
+    """The run in the file at `path`; a run without points if there is no file, or an empty one.
+
+    - `features`: names of features of tasks, for which the file may have columns.
+    """
     path = Path(path)
-    return parse_run(path, bytes_of(path) if path.exists() else b"", space)
+    return parse_run(path, bytes_of(path) if path.exists() else b"", space, tuple(features))
 
 
-def parse_run(path: Path, data: bytes, space: Space) -> RunFile:
+def parse_run(path: Path, data: bytes, space: Space, known: tuple[str, ...] = ()) -> RunFile:
     """The run that `data`, read from `path`, describes."""
     text = decoded(path, data)
     if not text.strip():
         value = next(
             name for name in (VALUE, *VALUE_NAMES, "value of the run") if name not in space.names
         )
-        return RunFile(path, space, [*space.names, value], value, [], Dialect(), {}, data)
+        return RunFile(path, space, [*space.names, value], value, [], Dialect(), {}, data, known)
     delimiter = delimiter_of(text)
     records = [(row, cells) for row, cells in records_of(text, delimiter, path) if any(cells)]
     (header_row, header), *records = records
     while header and not header[-1]:
         header = header[:-1]  # separators at the end of every line
     check_header(path, header_row, header)
-    value = _value_column(path, header, space)
+    value = _value_column(path, header, space, known)
     for row, cells in records:
         if len(cells) < len(header) or any(cells[len(header) :]):
             raise ValueError(
@@ -192,24 +223,28 @@ def parse_run(path: Path, data: bytes, space: Space) -> RunFile:
     decimal_comma = delimiter != "," and has_decimal_commas(columns)
     if decimal_comma:
         columns = [[with_point(cell) for cell in column] for column in columns]
-    rows = _rows(path, space, dict(zip(header, columns, strict=True)), value, records)
+    named = dict(zip(header, columns, strict=True))
+    rows = _rows(path, space, named, value, records)
+    cells = {name: named[name] for name in known if name in named}
+    whole = TextRun(path.stem, path, [row for row, _ in records], {}, [], cells)
+    (features,) = features_of_runs([whole], list(cells))
     dialect = Dialect(
         delimiter,
         decimal_comma,
         "\r\n" if "\r\n" in text else "\n",
         data.startswith(_BYTE_ORDER_MARK),
     )
-    return RunFile(path, space, header, value, rows, dialect, dict(records), data)
+    return RunFile(path, space, header, value, rows, dialect, dict(records), data, known, features)
 
 
-def _value_column(path: Path, header: list[str], space: Space) -> str:
+def _value_column(path: Path, header: list[str], space: Space, known: tuple[str, ...]) -> str:
     missing = [name for name in space.names if name not in header]
     if missing:
         raise ValueError(
             f"{path} has no column {missing[0]!r}, which is a dimension of the prior's space; use "
             "a prior that was learned for this run, or add the column."
         )
-    others = [name for name in header if name not in space.names]
+    others = [name for name in header if name not in (*space.names, *known)]
     values = [name for name in others if name.lower() in VALUE_NAMES]
     foreign = [name for name in others if name not in values[:1]]
     if foreign:

@@ -19,6 +19,7 @@ from typing import Any
 
 from metaprior.data import Categorical, Integer, Real, Space
 from metaprior.data._dimensions import Dimension
+from metaprior.files import replace_file
 from metaprior.words import shortened
 
 _KINDS = {"real": Real, "integer": Integer, "categorical": Categorical}
@@ -53,7 +54,7 @@ def space_as_toml(space: Space) -> str:
 def write_space(space: Space, path: str | Path) -> Path:
     """Write `space` to a TOML file."""
     path = Path(path)
-    path.write_text(space_as_toml(space), encoding="utf-8")
+    replace_file(path, space_as_toml(space).encode())
     return path
 
 

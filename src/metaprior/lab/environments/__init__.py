@@ -20,6 +20,15 @@ from metaprior.lab.environments._learners import TRAINING_IDS as TRAINING_IDS
 from metaprior.lab.environments._learners import VALIDATION_IDS as VALIDATION_IDS
 from metaprior.lab.environments._mixture import Mixture1d as Mixture1d
 from metaprior.lab.environments._mixture import MixtureTask as MixtureTask
+from metaprior.lab.environments._model_selection import MODEL_SELECTION as MODEL_SELECTION
+from metaprior.lab.environments._model_selection import ModelSelectionTask as ModelSelectionTask
+from metaprior.lab.environments._model_selection import Parameter as Parameter
+from metaprior.lab.environments._model_selection import (
+    model_selection_tasks as model_selection_tasks,
+)
+from metaprior.lab.environments._model_selection import (
+    model_selection_tuning_tasks as model_selection_tuning_tasks,
+)
 from metaprior.lab.environments._optimum import Optima as Optima
 from metaprior.lab.environments._simulated import AbstractFormula as AbstractFormula
 from metaprior.lab.environments._simulated import SimulatedFamily as SimulatedFamily

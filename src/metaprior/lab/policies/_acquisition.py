@@ -54,7 +54,7 @@ class CompiledRestlessBound(AbstractCompiledAcquisition):
     r"""The upper confidence bound, with checks of the model once it claims that nothing is left.
 
     A learned prior can be sure of itself and wrong about a task that is unlike the past ones; the
-    plain bound then asks for the same local optimum again and again. Here, when no point could
+    bound alone then asks for the same local optimum again and again. Here, when no point could
     beat the best observation by a noticeable margin,
 
     $$ \max_x \mu(x) + \beta\, \sigma(x) < y^* + \tau \,(\max_x \mu(x) - \min_x \mu(x)), $$
@@ -64,7 +64,7 @@ class CompiledRestlessBound(AbstractCompiledAcquisition):
     uncertain it is needs no more than $\beta = 1$ besides.
 
     What a model calls noise is often a rough function, which says the same to the same question. So
-    noise is worth a look where nobody has looked, and nothing at a distance $r$ from a query that
+    noise is worth a query where there is none yet, and nothing at a distance $r$ from a query that
     is small beside the reach $\ell$:
 
     $$ \sigma^2(x) = \sigma_f^2(x) + (1 - e^{-r^2 / 2 \ell^2})\, \sigma_\text{noise}^2(x). $$

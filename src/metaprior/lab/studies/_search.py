@@ -173,7 +173,7 @@ def run_search(job: Specification) -> Columns:
     )
     learned = finite_entries(surrogates).reshape(shape[:2])[..., None]
     sound = learned & np.isfinite(values).all(axis=3) & np.isfinite(predicted).all(axis=3)
-    # One diverged seed condemns the whole configuration.
+    # One diverged seed rejects the whole configuration.
     diverged = np.broadcast_to(~sound.all(axis=(1, 2), keepdims=True), shape)
     columns = rows_of(
         {
