@@ -31,7 +31,7 @@ from metaprior.belief._linalg import JITTER, LOG_2_PI, eigen
 from metaprior.belief._maps import StackedConstant, Unchanged
 from metaprior.belief._mixture import BeliefMoments, Group, Groups, logsumexp
 from metaprior.belief._processes import GaussianProcesses
-from metaprior.belief._weighed import AbstractWeighable, Weighed
+from metaprior.belief._weighed import AbstractWeighable, WeighedMembers
 
 # Lengthscales in the unit cube in units of sqrt(d); variances of noise and of what is left of the
 # level after centring, relative to that of the function.
@@ -66,7 +66,7 @@ class AveragedBelief(AbstractBelief, AbstractWeighable):
         run = self._observed(processes, x, y)
         return moments_in_turn(partial(self._conditioned, processes), processes, run)
 
-    def weighed(self, x, y) -> Weighed:
+    def weighed(self, x, y) -> WeighedMembers:
         """Members with the evidence of the values as they are, their level uncertain."""
         processes = _grid(x.shape[1])
         run = self._observed(processes, x, y)
@@ -84,7 +84,7 @@ class AveragedBelief(AbstractBelief, AbstractWeighable):
         )
         log_evidence = logsumexp(by_rate) - 0.5 * np.sum(np.log(variances), axis=2) + constant
         num = found.members.count
-        return Weighed(found.members, np.full(num, -np.log(num)), log_evidence.reshape(-1))
+        return WeighedMembers(found.members, np.full(num, -np.log(num)), log_evidence.reshape(-1))
 
     def only(self, rows) -> "AveragedBelief":
         """All of them: there are few, and they answer for runs that are like none before."""

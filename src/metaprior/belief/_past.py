@@ -21,7 +21,7 @@ from metaprior.belief._maps import AbstractMap, Unchanged
 from metaprior.belief._processes import GaussianProcesses
 from metaprior.belief._refine import LogSpread
 from metaprior.belief._residual import Residuals, WeighedProcesses
-from metaprior.belief._shared import Rows, SharedKernel, SharedMap
+from metaprior.belief._shared import SharedKernel, SharedMap, SharedRows
 
 # Bounds what a prior's files hold and what an answer costs.
 MOST_RUNS = 24
@@ -109,13 +109,13 @@ def past_members(past: PastMeans, residuals: Residuals = PAST_RESIDUALS) -> Weig
         x_mean=np.zeros((len(rows), d)),
         x_std=np.ones((len(rows), d)),
         warp=Unchanged(),
-        mean=SharedMap(MeanMap.of(past), Rows(rows)),
+        mean=SharedMap(MeanMap.of(past), SharedRows(rows)),
         features=Unchanged(),
         kernel=SharedKernel(
             StackedMatern(
                 np.sqrt(d) * residuals.lengthscale[:, None], residuals.std**2, smoothness=2.5
             ),
-            Rows(np.tile(np.arange(each), num)),
+            SharedRows(np.tile(np.arange(each), num)),
         ),
         offset_variance=np.var(past.level) / past.unit[rows] ** 2 + AMPLITUDE_VARIANCE,
         amplitude_variance=AMPLITUDE_VARIANCE * ones,

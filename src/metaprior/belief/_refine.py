@@ -46,7 +46,7 @@ def condition_refined(
     return condition_weighed(processes, noise_variance, spread, run).members
 
 
-class WeighedProcesses(NamedTuple):
+class RefinedProcesses(NamedTuple):
     """Conditioned processes, and the log evidence of each, its steps averaged by their prior."""
 
     members: ConditionedProcesses
@@ -58,7 +58,7 @@ def condition_weighed(
     noise_variance: Float[np.ndarray, " g"],
     spread: LogSpread,
     run: Observed,
-) -> WeighedProcesses:
+) -> RefinedProcesses:
     """The posterior of each process, and how well it explains the values of the run."""
     eigenvalues, eigenvectors = eigen(run.covariance)
     basis = eigenvectors.transpose(0, 2, 1)
@@ -82,7 +82,7 @@ def condition_weighed(
         run.level,
         run.unit,
     )
-    return WeighedProcesses(members, total - in_units)
+    return RefinedProcesses(members, total - in_units)
 
 
 def best_steps(

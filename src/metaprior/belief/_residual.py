@@ -20,7 +20,7 @@ from metaprior.belief._learned import ProcessBelief
 from metaprior.belief._processes import pick
 from metaprior.belief._refine import LogSpread, condition_weighed
 from metaprior.belief._shared import with_residuals
-from metaprior.belief._weighed import AbstractWeighable, Weighed
+from metaprior.belief._weighed import AbstractWeighable, WeighedMembers
 
 
 class Residuals(NamedTuple):
@@ -53,11 +53,11 @@ class WeighedProcesses(AbstractWeighable):
     belief: ProcessBelief
     log_prior: Float[np.ndarray, " g"]
 
-    def weighed(self, x, y) -> Weighed:
+    def weighed(self, x, y) -> WeighedMembers:
         own = self.belief
         run = observed(own.processes, x, y, own.y_mean, own.y_std)
         found = condition_weighed(own.processes, own.noise_variance, own.spread, run)
-        return Weighed(found.members, self.log_prior, found.log_evidence)
+        return WeighedMembers(found.members, self.log_prior, found.log_evidence)
 
     def only(self, rows) -> "WeighedProcesses":
         return WeighedProcesses(pick(self.belief, rows), self.log_prior[rows])

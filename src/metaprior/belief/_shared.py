@@ -22,7 +22,7 @@ from metaprior.belief._processes import GaussianProcesses, pick
 
 
 @dataclass(frozen=True)
-class Rows:
+class SharedRows:
     """Which process of a small stack each of a larger one is; all of the small one are used."""
 
     index: Int[np.ndarray, " g"]
@@ -61,7 +61,7 @@ class SharedMap(AbstractMap):
     """Maps of which several processes have the same; these see the same points."""
 
     base: AbstractMap
-    rows: Rows
+    rows: SharedRows
 
     def values(self, z):
         return self.base.values(z[self.rows.first])[self.rows.index]
@@ -84,7 +84,7 @@ class SharedKernel(AbstractStackedKernel):
     """Kernels of which several processes have the same; these see the same features."""
 
     base: AbstractStackedKernel
-    rows: Rows
+    rows: SharedRows
 
     def forward(self, a, b):
         values, tape = self.base.forward(a[self.rows.first], b[self.rows.first])
@@ -164,7 +164,7 @@ def with_residuals(
 
     - `lengthscale`: in the unit cube, in units of $\sqrt d$.
     """
-    index = Rows(np.unique(rows, return_inverse=True)[1])
+    index = SharedRows(np.unique(rows, return_inverse=True)[1])
     used = pick(processes, np.unique(rows).tolist())
     x_std = used.x_std[index.index]
     probe = np.zeros((len(used.x_std), 1, x_std.shape[1]))
@@ -182,7 +182,7 @@ def with_residuals(
     )
 
 
-def _picked(base: AbstractMap | AbstractStackedKernel, rows: Rows, chosen: Sequence[int]):
+def _picked(base: AbstractMap | AbstractStackedKernel, rows: SharedRows, chosen: Sequence[int]):
     index = rows.index[list(chosen)]
     used, inverse = np.unique(index, return_inverse=True)
-    return pick(base, used.tolist()), Rows(inverse)
+    return pick(base, used.tolist()), SharedRows(inverse)

@@ -28,7 +28,7 @@ STAGES = (4, 8, 16, 32, 64, 128)
 LOST_WEIGHT = 1e-3
 
 
-class Weighed(NamedTuple):
+class WeighedMembers(NamedTuple):
     """Members conditioned on a run: the log of each one's weight before it, and log evidence."""
 
     members: ConditionedProcesses
@@ -40,7 +40,7 @@ class AbstractWeighable(abc.ABC):
     """Members of one kind whose evidence can be compared with that of others."""
 
     @abc.abstractmethod
-    def weighed(self, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"]) -> Weighed:
+    def weighed(self, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"]) -> WeighedMembers:
         """All members, conditioned, and weighed among themselves."""
 
     @abc.abstractmethod
