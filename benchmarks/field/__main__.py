@@ -40,14 +40,10 @@ def main() -> None:
         for regime in arguments.regimes
         for family in families
     ]
+    settings = (arguments.methods, arguments.budget, arguments.lcbench, arguments.out)
     # One process per prior: started afresh, since JAX does not survive a fork.
     with ProcessPoolExecutor(arguments.workers, mp_context=get_context("spawn")) as pool:
-        jobs = {
-            pool.submit(
-                records_of_cell, cell, arguments.methods, arguments.lcbench, arguments.out
-            ): cell
-            for cell in cells
-        }
+        jobs = {pool.submit(records_of_cell, cell, *settings): cell for cell in cells}
         for count, job in enumerate(as_completed(jobs), start=1):
             job.result()
             print(f"[{count}/{len(jobs)}] {jobs[job].name}", flush=True)
@@ -69,6 +65,7 @@ def _arguments() -> argparse.Namespace:
     run.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
     run.add_argument("--phase", choices=("validation", "test"), default="validation")
     run.add_argument("--priors", type=int, default=9, help="per cell (9)")
+    run.add_argument("--budget", choices=("fast", "normal"), default="normal", help="of `learn`")
     run.add_argument("--workers", type=int, default=1)
     show = commands.add_parser("show", help="print the tables as Markdown")
     for command in (run, show):

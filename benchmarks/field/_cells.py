@@ -9,10 +9,12 @@ from benchmarks.field._pools import family_named
 from benchmarks.field._runs import NUM_QUERIES
 
 
-def records_of_cell(cell: Cell, methods: list[str], lcbench: Path | None, out: Path) -> None:
+def records_of_cell(
+    cell: Cell, methods: list[str], budget: str, lcbench: Path | None, out: Path
+) -> None:
     """All runs of a cell that are not there yet."""
     family = family_named(cell.family, lcbench)
-    setting = Setting(cell, family, out / "priors")
+    setting = Setting(cell, family, out / "priors", budget)
     for name in methods:
         file = out / "records" / f"{cell.name}--{name.replace(' ', '_')}.json"
         if file.is_file():

@@ -16,17 +16,20 @@ from metaprior.bo import LogExpectedImprovement, RestlessConfidenceBound
 from metaprior.methods import AbstractMethod, TrainedContents, Weighed
 
 BOUND = RestlessConfidenceBound()
-LEARNED = "normal"
 # How many of the past's best configurations are asked before a run is left to a GP.
 NUM_BEST = 3
 
 
 class Setting(NamedTuple):
-    """Everything a method may know of a cell."""
+    """Everything a method may know of a cell.
+
+    - `budget`: of `learn`, where a method starts from what it chose.
+    """
 
     cell: Cell
     family: Family
     folder: Path
+    budget: str
 
     def prior(self, learner: str) -> Prior:
         """What a learner learned from the past runs."""
@@ -37,8 +40,12 @@ def _by(learner: str) -> Callable[[Setting], Searcher]:
     return lambda setting: by_belief(setting.prior(learner).belief, BOUND)
 
 
+def _learn(setting: Setting) -> Searcher:
+    return by_belief(setting.prior(setting.budget).belief, BOUND)
+
+
 def _without_guard(setting: Setting) -> Searcher:
-    return by_belief(setting.prior(LEARNED).belief.unguarded, BOUND)
+    return by_belief(setting.prior(setting.budget).belief.unguarded, BOUND)
 
 
 def _averaged(setting: Setting) -> Searcher:
@@ -47,7 +54,7 @@ def _averaged(setting: Setting) -> Searcher:
 
 def weighed(setting: Setting, method: Callable[[AbstractMethod], Weighed]) -> AbstractBelief:
     """What `learn` chose, in a mixture weighted by evidence instead of behind a guard."""
-    prior = setting.prior(LEARNED)
+    prior = setting.prior(setting.budget)
     tasks = runs_of(setting.cell, setting.family, setting.folder)
     base = method(prior.method.base)  # pyright: ignore[reportAttributeAccessIssue]
     contents = TrainedContents(base, base.beside_past(prior.surrogate.unguarded, tasks))
@@ -152,7 +159,7 @@ def _single_task_gp(setting: Setting) -> Searcher:
 
 
 METHODS: dict[str, Callable[[Setting], Searcher]] = {
-    "learn": _by(LEARNED),
+    "learn": _learn,
     "learn, no guard": _without_guard,
     "weighed": _weighed(Weighed().past_weight),
     "weighed, no past tasks": _weighed(0.0),
