@@ -1,21 +1,26 @@
-"""Does it help to tell what is known of a task? LCBench, with and without features of data sets.
+"""Does it help to tell what is known of a task? Priors with and without features of tasks.
 
     python -m benchmarks.task_features --out features.jsonl --workers 16   # 9 priors of each kind
+    python -m benchmarks.task_features --families hills --out hills.jsonl
     python -m benchmarks.task_features --show features.jsonl               # tables in Markdown
 
-A seed cuts the 35 data sets into 24 past and 11 unseen ones. Every past run is 25 queries of an
-optimiser without a past; `metaprior.learn` with the budget "fast" learns four priors from the same
-runs:
+A seed cuts the 35 tasks of a family into 24 past and 11 unseen ones. Every past run is 25 queries
+of an optimiser without a past; `metaprior.learn` with the budget "fast" learns four priors from the
+same runs:
 
     without              nothing is known of the tasks
-    with                 rows, classes and columns of the data set
-    with, and 3 random   the same, and three numbers drawn at random for each data set
+    with                 the features of the tasks
+    with, and 3 random   the same, and three numbers drawn at random for each task
     3 random only        these numbers alone
 
-Each prior is asked for ten queries on every unseen data set, among all 2,000 configurations, and
-predicts 200 random configurations given none, one and four others. Regret is the distance to the
-best accuracy as a share of the distance from the median to the best; the log-likelihood is in units
-of the spread of all past values. Nothing was tuned on these splits.
+`lcbench`: neural networks on 35 data sets (`benchmarks/tables`); rows, classes and columns of the
+data set are known. `hills`: simulated, drawn anew for every seed: a hill whose top moves with the
+temperature of the day, which is known, and a little by itself. Both have 2,000 configurations.
+
+Each prior is asked for ten queries on every unseen task, among all configurations, and predicts 200
+random configurations given none, one and four others. Regret is the distance to the best value as a
+share of the distance from the median to the best; the log-likelihood is in units of the spread of
+all past values. Nothing was tuned on the seeds below 1000.
 
 A job is one prior in one process, and one line of --out; what is there is not run again. The unit
 of replication is the seed: intervals are 95 % intervals (Student's t) of the mean difference
@@ -23,6 +28,7 @@ between priors of one seed.
 """
 
 import argparse
+import itertools
 import json
 import multiprocessing
 import os
@@ -41,7 +47,7 @@ from metaprior.bo import Optimizer
 from metaprior.data import Integer, Real, Space, Tasks
 
 TABLE = Path(__file__).parent / "tables" / "lcbench.npz"
-SPACE = Space(
+LCBENCH = Space(
     batch_size=Integer(16, 512, log=True),
     learning_rate=Real(1e-4, 1e-1, log=True),
     momentum=Real(0.1, 0.99),
@@ -51,8 +57,10 @@ SPACE = Space(
     max_dropout=Real(0.0, 1.0),
 )
 KNOWN = ("instances", "classes", "features")
+HILLS = Space(x=Real(0.0, 1.0), z=Real(0.0, 1.0))
+FAMILIES = ("lcbench", "hills")
 NUM_RANDOM = 3
-NUM_PAST, RUN_LENGTH = 24, 25
+NUM_TASKS, NUM_PAST, RUN_LENGTH = 35, 24, 25
 NUM_QUERIES = 10
 NUM_POINTS, CONTEXTS = 200, (0, 1, 4)
 WITHOUT, WITH, BOTH, RANDOM = "without", "with", "with, and 3 random", "3 random only"
@@ -61,10 +69,11 @@ SHOWN_REGRETS = (1, 3, 10)
 
 
 class Table(NamedTuple):
-    """The configurations, and their accuracy on each data set."""
+    """The configurations of a family, their values on each task, and what is known of the tasks."""
 
+    space: Space
     rows: list[dict[str, Any]]
-    accuracy: Float[np.ndarray, "tasks rows"]
+    values: Float[np.ndarray, "tasks rows"]
     known: dict[str, np.ndarray]
 
 
@@ -73,11 +82,12 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--out", type=Path, help="file of the records, one line for each prior")
+    parser.add_argument("--families", default="lcbench", help=f"of {', '.join(FAMILIES)}")
     parser.add_argument("--seeds", type=int, default=9, help="how many priors of each kind")
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--variants", default=";".join(VARIANTS), help="separated by semicolons")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--tasks", type=int, help="so many unseen data sets only, for a trial")
+    parser.add_argument("--tasks", type=int, help="so many unseen tasks only, for a trial")
     parser.add_argument("--show", type=Path, nargs="+", help="show records instead of making them")
     arguments = parser.parse_args()
     if arguments.show:
@@ -86,12 +96,13 @@ def main() -> None:
     if arguments.out is None:
         parser.error("give --out with the file of the records, or --show")
     seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
-    done = {(record["seed"], record["variant"]) for record in read(arguments.out)}
-    wanted = [(seed, name) for seed in seeds for name in arguments.variants.split(";")]
+    done = {(r["family"], r["seed"], r["variant"]) for r in read(arguments.out)}
+    names = itertools.product(arguments.families.split(","), seeds, arguments.variants.split(";"))
+    wanted = list(names)
     run([job for job in wanted if job not in done], arguments)
 
 
-def run(jobs: Sequence[tuple[int, str]], arguments: argparse.Namespace) -> None:
+def run(jobs: Sequence[tuple[str, int, str]], arguments: argparse.Namespace) -> None:
     """Every job in a process of its own; its record is written as soon as it is there."""
     os.environ.update(ONE_THREAD)  # inherited by the processes, which load XLA later
     context = multiprocessing.get_context("spawn")
@@ -102,7 +113,8 @@ def run(jobs: Sequence[tuple[int, str]], arguments: argparse.Namespace) -> None:
             with arguments.out.open("a") as file:
                 file.write(json.dumps(record) + "\n")
             used = ", ".join(record["used"]) or "none"
-            print(f"{number}/{len(jobs)}: seed {record['seed']}, {record['variant']}: uses {used}")
+            job = f"{record['family']}, seed {record['seed']}, {record['variant']}"
+            print(f"{number}/{len(jobs)}: {job}: uses {used}", flush=True)
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -112,25 +124,25 @@ def read(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
 
 
-def record_of(seed: int, variant: str, num_tasks: int | None = None) -> dict[str, Any]:
+def record_of(family: str, seed: int, variant: str, num_tasks: int | None = None) -> dict[str, Any]:
     """One prior: learned, asked, and judged."""
     from metaprior.learning import learn
 
-    table = table_of(TABLE)
+    table = lcbench(TABLE) if family == "lcbench" else hills(seed)
     rng = np.random.default_rng(seed)
-    order = rng.permutation(len(table.accuracy))
+    order = rng.permutation(len(table.values))
     past, unseen = order[:NUM_PAST].tolist(), order[NUM_PAST:].tolist()[:num_tasks]
     features = features_of(table, variant, rng)
     tasks = Tasks.from_runs(
         [past_run(table, task, seed) for task in past],
-        space=SPACE,
+        space=table.space,
         features=[features[task] for task in past] if variant != WITHOUT else None,
-        value_bounds=(0.0, 100.0),
     )
     prior = learn(tasks, budget="fast", seed=seed)
     known = {task: features[task] if variant != WITHOUT else {} for task in unseen}
     spread = float(np.std(tasks.y[tasks.mask]))
     return {
+        "family": family,
         "seed": seed,
         "variant": variant,
         "used": [feature.name for feature in prior.features.used],
@@ -140,19 +152,34 @@ def record_of(seed: int, variant: str, num_tasks: int | None = None) -> dict[str
     }
 
 
-def table_of(path: Path) -> Table:
+def lcbench(path: Path) -> Table:
     """The table in the file."""
     with np.load(path, allow_pickle=False) as arrays:
-        columns = [arrays[name].tolist() for name in SPACE.names]
-        rows = [dict(zip(SPACE.names, row, strict=True)) for row in zip(*columns, strict=True)]
+        columns = [arrays[name].tolist() for name in LCBENCH.names]
+        rows = [dict(zip(LCBENCH.names, row, strict=True)) for row in zip(*columns, strict=True)]
         known = {name: arrays[f"task_{name}"] for name in KNOWN}
-        return Table(rows, arrays["val_accuracy"].astype(float), known)
+        return Table(LCBENCH, rows, arrays["val_accuracy"].astype(float), known)
+
+
+def hills(seed: int) -> Table:
+    """Hills on a grid, whose tops move with a temperature."""
+    rng = np.random.default_rng([seed, NUM_TASKS])
+    temperature = rng.uniform(10.0, 35.0, NUM_TASKS)
+    warmth = (temperature - 10.0) / 25.0
+    x, z = (side.ravel() for side in np.meshgrid(np.linspace(0, 1, 50), np.linspace(0, 1, 40)))
+    top = 0.2 + 0.6 * warmth + 0.05 * rng.normal(size=NUM_TASKS)
+    height = 1.0 + 0.2 * rng.normal(size=NUM_TASKS)
+    squares = ((x - top[:, None]) / 0.2) ** 2 + ((z - 0.5) / 0.4) ** 2
+    values = height[:, None] * np.exp(-0.5 * squares)
+    rows = [{"x": a, "z": b} for a, b in zip(x.tolist(), z.tolist(), strict=True)]
+    return Table(HILLS, rows, values, {"temperature": temperature})
 
 
 def features_of(table: Table, variant: str, rng: np.random.Generator) -> list[dict[str, Any]]:
-    """What is told of each data set; the random numbers are the same in all variants of a seed."""
-    noise = rng.normal(size=(len(table.accuracy), NUM_RANDOM))
-    real = [{name: int(table.known[name][i]) for name in KNOWN} for i in range(len(noise))]
+    """What is told of each task; the random numbers are the same in all variants of a seed."""
+    noise = rng.normal(size=(len(table.values), NUM_RANDOM))
+    known = {name: column.tolist() for name, column in table.known.items()}
+    real = [{name: column[i] for name, column in known.items()} for i in range(len(noise))]
     drawn = [{f"random {j}": float(row[j]) for j in range(NUM_RANDOM)} for row in noise]
     if variant == BOTH:
         return [{**one, **other} for one, other in zip(real, drawn, strict=True)]
@@ -163,10 +190,10 @@ def past_run(table: Table, task: int, seed: int) -> tuple[list[dict[str, Any]], 
     """A run of an optimiser that knows nothing of the past."""
     from metaprior.lifelong import untrained_prior
 
-    prior = untrained_prior(SPACE, "maximize")
+    prior = untrained_prior(table.space, "maximize")
     optimizer = Optimizer(prior, candidates=table.rows, seed=1000 * seed + task)
     asked = queries(optimizer, table, task, RUN_LENGTH)
-    return [table.rows[i] for i in asked], table.accuracy[task, asked].tolist()
+    return [table.rows[i] for i in asked], table.values[task, asked].tolist()
 
 
 def queries(optimizer: Optimizer, table: Table, task: int, num: int) -> list[int]:
@@ -176,7 +203,7 @@ def queries(optimizer: Optimizer, table: Table, task: int, num: int) -> list[int
     for _ in range(num):
         x = optimizer.ask()
         asked.append(index[tuple(x.values())])
-        optimizer.tell(x, float(table.accuracy[task, asked[-1]]))
+        optimizer.tell(x, float(table.values[task, asked[-1]]))
     return asked
 
 
@@ -185,7 +212,7 @@ def regrets(
 ) -> list[float]:
     """Normalised regret after each query."""
     optimizer = Optimizer(prior, candidates=table.rows, features=features, seed=seed)
-    values = table.accuracy[task]
+    values = table.values[task]
     found = np.maximum.accumulate(values[queries(optimizer, table, task, NUM_QUERIES)])
     return ((values.max() - found) / (values.max() - np.median(values))).tolist()
 
@@ -196,7 +223,7 @@ def log_likelihoods(
     """Mean log density of random configurations, given so many others."""
     rng = np.random.default_rng(task)  # the same configurations for all priors
     order = rng.permutation(len(table.rows))
-    asked, values = order[:NUM_POINTS], table.accuracy[task]
+    asked, values = order[:NUM_POINTS], table.values[task]
     found = []
     for count in CONTEXTS:
         given = order[NUM_POINTS : NUM_POINTS + count]
@@ -208,6 +235,15 @@ def log_likelihoods(
 
 
 def shown(records: list[dict[str, Any]]) -> str:
+    """The tables of every family."""
+    families = [name for name in FAMILIES if any(r["family"] == name for r in records)]
+    tables = ([r for r in records if r["family"] == name] for name in families)
+    return "\n\n".join(
+        f"### {name}\n\n{_shown(own)}" for name, own in zip(families, tables, strict=True)
+    )
+
+
+def _shown(records: list[dict[str, Any]]) -> str:
     """Means of every variant, and differences from two of them, as Markdown."""
     columns = [f"regret at t={t}" for t in SHOWN_REGRETS]
     columns += [f"log-likelihood given {count}" for count in CONTEXTS]

@@ -108,7 +108,7 @@ def test_tasks_keep_their_features_in_subsets_and_when_joined():
     assert (plain + plain).feature_values == () and plain.features == TaskFeatures()
     assert "features size" in repr(tasks) and "features" not in repr(plain)
     with pytest.raises(ValueError, match="task 3: the feature 'size' is 'many', and other tasks"):
-        tasks + tasks_with([{"size": "many"}])
+        tasks.join(tasks_with([{"size": "many"}]))
 
 
 @pytest.mark.parametrize(
@@ -159,4 +159,4 @@ def test_tasks_refuse_values_beyond_their_bounds():
         with pytest.raises(ValueError, match="give a lower and a higher number"):
             checked_bounds(bounds)
     with pytest.raises(ValueError, match="cannot be joined; build both with the same bounds"):
-        tasks_with([{}], value_bounds=(0, 2)) + tasks_with([{}])
+        tasks_with([{}], value_bounds=(0, 2)).join(tasks_with([{}]))

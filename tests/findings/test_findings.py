@@ -51,7 +51,8 @@ def test_findings_are_stored_under_the_names_of_their_fields():
     assert plain["held_out"]["fitted"]["coverage"] == []
     assert plain["replay"]["fitted"] == [2.0, 0.5]
     assert plain["tasks"][1]["fitted_log_likelihood"] == 0.25
-    assert plain["examples"] == [{"points": [{"lr": 0.1, "act": "tanh"}], "values": [3.0]}]
+    (example,) = plain["examples"]
+    assert example == {"points": [{"lr": 0.1, "act": "tanh"}], "values": [3.0], "features": {}}
     assert "vanilla" not in json.dumps(plain)
 
 

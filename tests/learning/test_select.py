@@ -15,7 +15,7 @@ import pytest
 
 import metaprior as mp
 from metaprior.findings import Findings
-from metaprior.learning import Budget, _budget, _select
+from metaprior.learning import Budget, _budget, _rounds, _select
 from metaprior.learning._candidates import default_lane
 from metaprior.learning._race import Standing
 from metaprior.methods import ABLR, Ensemble, FPacohMap, Guarded, LearnedGP
@@ -182,8 +182,8 @@ def test_learn_says_what_to_check_if_every_configuration_diverged(hill_tasks, mo
         standings = [Standing(m, 5, np.full(3, -np.inf)) for m in methods]
         return found._replace(standings=standings)
 
-    raced = _select.run_race
-    monkeypatch.setattr(_select, "run_race", lost)
+    raced = _rounds.run_race
+    monkeypatch.setattr(_rounds, "run_race", lost)
     with pytest.raises(FloatingPointError, match="Every configuration diverged"):
         mp.learn(hill_tasks, budget="tiny")
 

@@ -1,16 +1,19 @@
 """Task features in `learn`: which of them may race, and when they are used."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
 import metaprior as mp
-from metaprior.learning import Budget, _budget
-from metaprior.learning._race import Standing
+from metaprior.learning import Budget, _budget, _rounds
+from metaprior.learning._progress import Watch
+from metaprior.learning._race import Race, Standing
+from metaprior.learning._rounds import is_better
 from metaprior.learning._screen import p_value, screened
-from metaprior.learning._select import is_better
 
+TINY = Budget("tiny", 4, (20,), (), 2, 1)
 SPACE = mp.Space(x=mp.Real(-1.0, 1.0), z=mp.Real(0.0, 10.0))
 
 
@@ -61,10 +64,23 @@ def test_screened_drops_nine_in_ten_features_that_mean_nothing():
     noise = np.random.default_rng(1).normal(size=(len(runs), 80))
     told = [{f"r{i}": float(value) for i, value in enumerate(row)} for row in noise]
     found = screened(mp.Tasks.from_runs(runs, space=SPACE, features=told), seed=0)
+    unrelated = [name for name, why in found.unused if "no relation" in why]
     # Two tests at 5 % keep at most a tenth: three standard errors above it.
-    assert len(found.used) / 80 < 0.1 + 3 * math.sqrt(0.1 * 0.9 / 80)
-    assert len(found.names) == 80
-    assert all("no relation" in why for _, why in found.unused)
+    assert len(unrelated) / 80 > 0.9 - 3 * math.sqrt(0.1 * 0.9 / 80)
+    # What is left may race, but no more than a few.
+    assert len(found.used) <= 5 and len(found.names) == 80
+    assert all("stronger relation" in why for name, why in found.unused if name not in unrelated)
+
+
+def test_screened_puts_the_feature_first_that_runs_depend_on_most():
+    runs, temperatures = drifting_runs(0, lengths=(8,) * 20)
+    noise = np.random.default_rng(3).normal(size=(len(runs), 60))
+    told = [
+        {**{f"r{i}": float(value) for i, value in enumerate(row)}, "t": float(t)}
+        for row, t in zip(noise, temperatures, strict=True)
+    ]
+    found = screened(mp.Tasks.from_runs(runs, space=SPACE, features=told), seed=0)
+    assert len(found.used) > 1 and found.used[0].name == "t"
 
 
 def test_screened_keeps_nothing_of_so_few_tasks_that_nothing_can_be_told():
@@ -85,6 +101,60 @@ def test_is_better_wants_more_than_one_standard_error():
     diverged = standing([-math.inf] * 4)
     assert is_better(other, diverged) and not is_better(diverged, other)
     assert not is_better(standing([3.0]), standing([0.0]))
+
+
+def rounds_with(monkeypatch, scores, *, interrupted_at=None):
+    """What is left of three features if the best scores of a round are those of `scores`, by the
+    features that it sees; and the features of each round."""
+    told = [{"a": float(i), "b": float(i % 5), "c": float(i % 3)} for i in range(12)]
+    runs, _ = drifting_runs(0)
+    tasks = mp.Tasks.from_runs(runs, space=SPACE, features=told)
+    watch, seen = Watch(None), []
+
+    def run_race(methods, tasks, folds, exam, budget, **how):
+        seen.append("".join(tasks.space.names[2:]))
+        assert tasks.x.shape[2] == exam.x.shape[2] == 2 + len(seen[-1])
+        if len(seen) == interrupted_at:
+            watch.interrupted = True
+        by_run = np.array(scores[seen[-1]]) + np.array([0.1, -0.1, 0.1, -0.1])
+        standing = Standing(methods[0], 20, by_run)
+        leader: Any = None  # nobody looks at it
+        return Race([standing], 9, methods[0], leader, {})
+
+    monkeypatch.setattr(_rounds, "run_race", run_race)
+    lanes = [[mp.methods.FPacohMap()] * 4]
+    found = _rounds.best_round(
+        tasks, tasks.features, lanes, TINY, seed=0, watch=watch, report=lambda *_: None
+    )
+    return found, seen
+
+
+def test_best_round_keeps_the_features_that_help_and_says_why_not_the_others(monkeypatch):
+    steps = np.array([0.3, 0.1, 0.3, 0.1])
+    found, seen = rounds_with(
+        monkeypatch, {"": 0 * steps, "a": steps, "ab": 0.5 * steps, "ac": 2 * steps}
+    )
+    assert seen == ["", "a", "ab", "ac"] and found.tried == 16
+    assert [feature.name for feature in found.past.features.used] == ["a", "c"]
+    assert found.past.features.unused == (("b", _rounds.NO_GAIN),)
+    assert found.past.tasks.space.names == ("x", "z", "a", "c")
+    np.testing.assert_allclose(found.standings[0].score, 0.4)
+
+
+def test_best_round_without_a_gain_is_the_one_without_features(monkeypatch):
+    nothing = np.zeros(4)
+    found, seen = rounds_with(monkeypatch, {"": nothing, "a": nothing, "b": nothing, "c": nothing})
+    assert seen == ["", "a", "b", "c"] and found.past.features.num_columns == 0
+    assert found.past.tasks.space == SPACE
+
+
+def test_best_round_that_is_interrupted_keeps_what_has_joined(monkeypatch):
+    steps = np.array([0.3, 0.1, 0.3, 0.1])
+    scores = {"": 0 * steps, "a": steps, "ab": 9 * steps}
+    found, seen = rounds_with(monkeypatch, scores, interrupted_at=3)
+    assert seen == ["", "a", "ab"]
+    assert [feature.name for feature in found.past.features.used] == ["a"]
+    assert dict(found.past.features.unused) == {"b": _rounds.UNTRIED, "c": _rounds.UNTRIED}
 
 
 def test_learn_by_a_method_that_does_not_see_features_keeps_their_names():
@@ -119,6 +189,7 @@ def test_learn_uses_a_feature_that_helps_and_ignores_one_that_does_not(small_bud
     tops = {t: mp.Optimizer(learned, features={"t": t}).ask()["x"] for t in (310.0, 390.0)}
     # The tops are at -0.64 and 0.64.
     assert tops[310.0] < -0.3 and tops[390.0] > 0.3
+    assert learned.findings is not None
     assert any("uses what is known of a task: 't'" in note for note in learned.findings.notes)
 
     # A feature that means nothing changes nothing, bit for bit.

@@ -93,10 +93,14 @@ class PastTask:
 
 @dataclass(frozen=True)
 class Example:
-    """A held-out run in the user's units, in the order in which it was recorded."""
+    """A held-out run in the user's units, in the order in which it was recorded.
+
+    - `features`: what was known of the task.
+    """
 
     points: tuple[dict[str, Any], ...] = ()
     values: tuple[float, ...] = ()
+    features: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self):
         _require_one_per(self.points, self, "examples", "values")

@@ -30,7 +30,6 @@ from metaprior.methods import (
 
 # Why features of tasks are not used.
 UNSEEN = "the method does not see features of tasks"
-NO_GAIN = "priors that see it predict held-out runs no better than priors that do not"
 
 
 @overload
@@ -64,8 +63,8 @@ def learn(
 
     By default, configurations race on held-out runs, the best is trained on all runs, and a guard
     checks whether a new task is like the past ones; `prior.findings` has what was measured. Ctrl-C
-    ends the race with the best prior so far. If the tasks have features, all configurations race
-    once with them and once without: they are used if they help by more than noise.
+    ends the race with the best prior so far. Features of the tasks join the race one by one,
+    and stay if they help by more than noise.
 
     - `tasks`: at least two runs over one space: `Tasks.from_runs(...)`.
     - `method`: learn by exactly this method instead; nothing is chosen, held out or guarded.
@@ -147,12 +146,12 @@ def _learn_by_choice(
             seed=seed,
             watch=watch,
             on_progress=on_progress,
-            with_features=tasks.with_feature_columns(features) if features.used else None,
+            features=features,
         )
-        if not selection.sees_features:
-            features = features.without({f.name: NO_GAIN for f in features.used})
-        findings = findings_of(tasks, selection, budget, watch, features)
-    method, surrogate, history = _guarded(tasks, selection)
+        findings = findings_of(tasks, selection, budget, watch)
+    features = selection.features
+    seen = tasks.with_feature_columns(features) if features.used else tasks
+    method, surrogate, history = _guarded(seen, selection)
     trained = TrainedContents(method, surrogate)
     return _prior(tasks, trained, history, seed, features, findings)
 
@@ -181,7 +180,10 @@ def _guarded(
     tasks: Tasks, selection: Selection
 ) -> tuple[Guarded, AbstractSurrogate, dict[str, np.ndarray]]:
     """The chosen members behind a guard, the method that rebuilds them from their arrays, and the
-    history of their training."""
+    history of their training.
+
+    - `tasks`: as the members see them.
+    """
     if selection.members == 1:
         base, learned = selection.method, entry(selection.learned, 0)
         history = {name: terms[0] for name, terms in selection.history.items()}

@@ -32,7 +32,6 @@ from metaprior.methods import settings_of
 from metaprior.metrics import coverage
 from metaprior.words import listed
 
-NO_FEATURES = TaskFeatures()
 LEVELS = tuple(round(0.05 * i, 2) for i in range(1, 20))
 CALIBRATED = 0.1
 # A non-transfer GP has neither level nor scale before it has seen two points.
@@ -44,17 +43,8 @@ FIT_STEPS = 25
 
 
 @float64
-def findings_of(
-    tasks: Tasks,
-    selection: Selection,
-    budget: Budget,
-    watch: Watch,
-    features: TaskFeatures = NO_FEATURES,
-) -> Findings:
-    """Everything that was measured of the chosen prior on runs that it had not seen.
-
-    - `features`: of the tasks, those used that the prior sees.
-    """
+def findings_of(tasks: Tasks, selection: Selection, budget: Budget, watch: Watch) -> Findings:
+    """Everything that was measured of the chosen prior on runs that it had not seen."""
     held_out, past_tasks, examples, replayed = None, (), (), None
     if selection.answers is not None and selection.judged is not None:
         exam = selection.exam
@@ -80,7 +70,7 @@ def findings_of(
         budget=budget.name,
         seconds=round(watch.elapsed, 1),
         interrupted=selection.interrupted,
-        notes=_notes(tasks, selection, features),
+        notes=_notes(tasks, selection),
     )
 
 
@@ -161,16 +151,20 @@ def _past_tasks(
 def _examples(tasks: Tasks, selection: Selection) -> tuple[Example, ...]:
     """Two of the examined runs, in the user's units."""
     chosen = np.sort(selection.order[selection.exam.rows[selection.exam.is_real]])[:NUM_EXAMPLES]
-    runs = (tasks.run(int(index)) for index in chosen)
-    return tuple(
-        Example(tuple(points[:EXAMPLE_POINTS]), tuple(values[:EXAMPLE_POINTS].tolist()))
-        for points, values in runs
+    runs = (tasks.subset([index]) for index in chosen)
+    return tuple(_example(run) for run in runs)
+
+
+def _example(run: Tasks) -> Example:
+    """The first points of the only run."""
+    points, values = run.run(0)
+    features = dict(run.feature_values[0]) if run.feature_values else {}
+    return Example(
+        tuple(points[:EXAMPLE_POINTS]), tuple(values[:EXAMPLE_POINTS].tolist()), features
     )
 
 
-def _notes(
-    tasks: Tasks, selection: Selection, features: TaskFeatures = NO_FEATURES
-) -> tuple[str, ...]:
+def _notes(tasks: Tasks, selection: Selection) -> tuple[str, ...]:
     notes = []
     if tasks.num_tasks <= FEW_TASKS:
         notes.append(
@@ -180,7 +174,7 @@ def _notes(
     values = tasks.y[tasks.mask]
     if np.allclose(values, values[0], rtol=1e-10, atol=0.0):
         notes.append("All past values are equal: there is nothing to learn from them.")
-    return (*notes, *selection.method.notes(), *_notes_on_features(features))
+    return (*notes, *selection.method.notes(), *_notes_on_features(selection.features))
 
 
 def _notes_on_features(features: TaskFeatures) -> list[str]:

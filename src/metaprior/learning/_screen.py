@@ -13,34 +13,47 @@ level and of shape, has a p-value of at most 0.05: of a feature that means nothi
 stays.
 """
 
+from dataclasses import replace
+
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from metaprior.belief import AveragedBelief
 from metaprior.data import Feature, TaskFeatures, Tasks
 
 NUM_POINTS = 64
+# Of a run; more would take long and add little.
+MOST_POINTS = 48
 NUM_PERMUTATIONS = 999
 # Of each of the two tests, of level and of shape.
 SIGNIFICANCE = 0.05
 UNRELATED = "past runs show no relation to it"
+# So many features may race, one after another.
+MOST_FEATURES = 5
+OTHERS = f"past runs show a stronger relation to {MOST_FEATURES} others"
 
 
 def screened(tasks: Tasks, *, seed: int) -> TaskFeatures:
-    """The features of `tasks`, of which only those are used that the runs depend on."""
+    """The features of `tasks`, of which only those are used that the runs depend on, a few at most:
+    those with the smallest p-values, in this order."""
     features = tasks.features
     if not features.used:
         return features
     descriptions = _descriptions(tasks, np.random.default_rng(seed))
-    unrelated = {}
-    for feature in features.used:
-        codes = _codes(feature, tasks)
-        # Every feature is compared with the same permutations, whatever the others are.
-        rng = np.random.default_rng([seed, NUM_PERMUTATIONS])
-        orders = [rng.permutation(tasks.num_tasks) for _ in range(NUM_PERMUTATIONS)]
-        if min(p_value(codes, each, orders) for each in descriptions) > SIGNIFICANCE:
-            unrelated[feature.name] = UNRELATED
-    return features.without(unrelated)
+    # Every feature is compared with the same permutations, whatever the others are.
+    rng = np.random.default_rng([seed, NUM_PERMUTATIONS])
+    orders = [rng.permutation(tasks.num_tasks) for _ in range(NUM_PERMUTATIONS)]
+    found = {
+        feature.name: min(p_value(_codes(feature, tasks), each, orders) for each in descriptions)
+        for feature in features.used
+    }
+    strongest = sorted(features.used, key=lambda feature: found[feature.name])
+    related = [feature.name for feature in strongest if found[feature.name] <= SIGNIFICANCE]
+    reasons = {feature.name: UNRELATED for feature in strongest}
+    reasons |= {name: OTHERS for name in related[MOST_FEATURES:]}
+    for name in related[:MOST_FEATURES]:
+        del reasons[name]
+    return replace(features, used=tuple(strongest)).without(reasons)
 
 
 def p_value(
@@ -70,17 +83,23 @@ def _descriptions(
     places = seen[rng.choice(len(seen), min(NUM_POINTS, len(seen)), replace=False)]
     values = tasks.y[tasks.mask]
     belief = AveragedBelief(float(values.mean()), float(values.std()) or 1.0)
-    rows = [
-        belief.condition(x[mask], y[mask]).moments(places).mean
-        for x, y, mask in zip(tasks.x, tasks.y, tasks.mask, strict=True)
-    ]
-    means = np.stack(rows)
+    means = np.stack(
+        [
+            belief.condition(x[rows], y[rows]).moments(places).mean
+            for x, y, rows in zip(tasks.x, tasks.y, map(_some_rows, tasks.lengths), strict=True)
+        ]
+    )
     level = means.mean(axis=1, keepdims=True)
     shape = means - level
     length = np.linalg.norm(shape, axis=1, keepdims=True)
     # Ranks: one run with other units must not decide.
     ranks = np.argsort(np.argsort(level[:, 0], kind="stable"), kind="stable")
     return ranks[:, None].astype(float), shape / np.where(length > 0.0, length, 1.0)
+
+
+def _some_rows(length: np.integer) -> Int[np.ndarray, " k"]:
+    """All rows of a run, or some of them all along a long one."""
+    return np.linspace(0, length - 1, min(int(length), MOST_POINTS)).round().astype(int)
 
 
 def _codes(feature: Feature, tasks: Tasks) -> Float[np.ndarray, "n c"]:

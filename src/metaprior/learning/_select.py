@@ -8,21 +8,14 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int
 
-from metaprior.data import Tasks
+from metaprior.data import TaskFeatures, Tasks
 from metaprior.gp import float64
 from metaprior.learning._batch import Batch, Trainee
 from metaprior.learning._budget import Budget
-from metaprior.learning._exam import (
-    Answers,
-    Exam,
-    Fold,
-    exam_of,
-    folds_of,
-    shuffled,
-    spread_of,
-)
+from metaprior.learning._exam import Answers, Exam, spread_of
 from metaprior.learning._progress import LearnProgress, OnLearnProgress, Watch
-from metaprior.learning._race import Race, Standing, run_race, winner
+from metaprior.learning._race import Race, winner
+from metaprior.learning._rounds import NO_FEATURES, Past, best_round
 from metaprior.learning._score import mixed, part, score_by_run
 from metaprior.meta import entry as entry_of
 from metaprior.methods import AbstractGradientMethod, AbstractSurrogate
@@ -30,8 +23,6 @@ from metaprior.methods import AbstractGradientMethod, AbstractSurrogate
 # Fractions of the whole after which each stage ends, for progress reports.
 RACE, CONFIRM = 0.7, 0.9
 COMPILING = "compiling, and choosing a configuration"
-# The share of a limited time that the races may take together.
-RACE_SHARE = 0.55
 
 
 class Selection(NamedTuple):
@@ -45,7 +36,7 @@ class Selection(NamedTuple):
     - `exam`, `answers`: the held-out runs, and what the judged members predicted for them together.
     - `order`: the index of each of the exam's tasks among the user's.
     - `tried`: the number of configurations that raced.
-    - `sees_features`: whether the members see the columns of task features.
+    - `features`: those of the tasks; the members see the columns of the used ones.
     """
 
     method: AbstractGradientMethod
@@ -58,7 +49,7 @@ class Selection(NamedTuple):
     order: Int[np.ndarray, " n"]
     tried: int
     interrupted: bool
-    sees_features: bool = False
+    features: TaskFeatures = NO_FEATURES
 
 
 @float64
@@ -70,58 +61,29 @@ def select(
     seed: int,
     watch: Watch,
     on_progress: OnLearnProgress | None = None,
-    with_features: Tasks | None = None,
+    features: TaskFeatures = NO_FEATURES,
 ) -> Selection:
     """Choose a configuration on held-out runs of `tasks`, and train it on all of them.
 
     - `lanes`: the configurations; those of one lane are of one class and shape and race each other
       with the whole budget, and the best of all lanes wins.
-    - `with_features`: the same tasks with the columns of task features; all lanes race on them
-      too, and the best of these wins if it is better by more than noise.
+    - `features`: of the tasks; the used ones join the race one after another.
     """
 
     def report(stage: str, fraction: float, trying: str, best: float | None) -> None:
         if on_progress is not None:
             on_progress(LearnProgress(stage, fraction, trying, best))
 
-    _, order = shuffled(tasks, np.random.default_rng(seed))
-    folds = folds_of(tasks.num_tasks, budget.folds)
-    views = [tasks] if with_features is None else [tasks, with_features]
-    pasts = [_past(view.subset(order), folds, order, seed) for view in views]
-    courses = [(past, lane) for past in pasts for lane in lanes]
-    runs: list[tuple[_Past, Race]] = []
-    for number, (past, methods) in enumerate(courses):
+    def report_race(fraction: float, begins: bool, trying: str, best: float | None) -> None:
+        # The first steps of a lane wait for the compiler.
+        stage = COMPILING if begins else "choosing a configuration"
+        report(stage, RACE * fraction, trying, best)
 
-        def report_race(fraction: float, trying: str, best: float | None, number=number) -> None:
-            share = (number + fraction) / len(courses)
-            # The first steps of a lane wait for the compiler.
-            stage = COMPILING if fraction == 0.0 else "choosing a configuration"
-            report(stage, RACE * share, trying, best)
-
-        race = run_race(
-            methods,
-            past.tasks,
-            folds,
-            past.exam,
-            budget,
-            seed=seed,
-            watch=watch,
-            share=RACE_SHARE * (number + 1) / len(courses),
-            report=report_race,
-        )
-        runs.append((past, race))
-        if watch.interrupted:
-            break
-    tried = sum(len(lane) for _, lane in courses[: len(runs)])
-    past = pasts[0]
-    races = [race for seen, race in runs if seen is past]
-    if watch.interrupted or not any(race.standings for race in races):
+    best = best_round(tasks, features, lanes, budget, seed=seed, watch=watch, report=report_race)
+    past, races, standings, tried = best.past, best.races, best.standings, best.tried
+    if watch.interrupted or not standings:
         return _unfinished(races, past, tried, watch)
-    first = _best(races)
-    richer = [race for seen, race in runs if seen is not past]
-    sees_features = any(race.standings for race in richer) and is_better(_best(richer), first)
-    if sees_features:
-        past, races, first = pasts[1], richer, _best(richer)
+    first = winner(standings)
     if not np.isfinite(first.score):
         raise FloatingPointError(
             "Every configuration diverged; check the past runs for extreme values."
@@ -132,44 +94,13 @@ def select(
     batch = _confirm(method, past, budget, places, watch)
     # Members that have not trained as long as the winner are worse than the leader of the race.
     if batch.steps < first.steps and (watch.interrupted or batch.steps == 0):
-        found = _unfinished(races, past, tried, watch)
-    else:
-        report("judging it on held-out runs", CONFIRM, method.summary(), first.score)
-        found = _judged(batch, past, budget.members, tried, watch)
-    return found._replace(sees_features=sees_features)
-
-
-def is_better(one: Standing, other: Standing) -> bool:
-    r"""Whether the mean difference of the scores on held-out runs exceeds its standard error."""
-    if not (np.isfinite(one.score) and np.isfinite(other.score)):
-        return bool(np.isfinite(one.score))
-    differences = one.by_run - other.by_run
-    if len(differences) < 2:
-        return False
-    error = np.std(differences, ddof=1) / np.sqrt(len(differences))
-    return bool(np.mean(differences) > error)
-
-
-def _best(races: Sequence[Race]) -> Standing:
-    return winner([standing for race in races for standing in race.standings])
-
-
-class _Past(NamedTuple):
-    """Past runs in random order, cut into folds, and the exam on them."""
-
-    tasks: Tasks
-    folds: list[Fold]
-    exam: Exam
-    order: Int[np.ndarray, " n"]
-    seed: int
-
-
-def _past(tasks: Tasks, folds: list[Fold], order: Int[np.ndarray, " n"], seed: int) -> _Past:
-    return _Past(tasks, folds, exam_of(tasks, folds), order, seed)
+        return _unfinished(races, past, tried, watch)
+    report("judging it on held-out runs", CONFIRM, method.summary(), first.score)
+    return _judged(batch, past, budget.members, tried, watch)
 
 
 def _confirm(
-    method: AbstractGradientMethod, past: _Past, budget: Budget, places: int, watch: Watch
+    method: AbstractGradientMethod, past: Past, budget: Budget, places: int, watch: Watch
 ) -> Batch:
     """The winner trained from other seeds, without each fold and on all runs."""
     folds, seeds = [*range(len(past.folds)), None], range(1, budget.members + 1)
@@ -179,7 +110,7 @@ def _confirm(
     return batch
 
 
-def _judged(batch: Batch, past: _Past, num_seeds: int, tried: int, watch: Watch) -> Selection:
+def _judged(batch: Batch, past: Past, num_seeds: int, tried: int, watch: Watch) -> Selection:
     """One member or all of them, whichever predicts held-out runs better."""
     num_folds = len(past.folds)
     held_out = np.array([entry.fold is not None for entry in batch.entries])
@@ -204,10 +135,11 @@ def _judged(batch: Batch, past: _Past, num_seeds: int, tried: int, watch: Watch)
         past.order,
         tried,
         watch.interrupted,
+        past.features,
     )
 
 
-def _unfinished(races: list[Race], past: _Past, tried: int, watch: Watch) -> Selection:
+def _unfinished(races: list[Race], past: Past, tried: int, watch: Watch) -> Selection:
     """The best so far, as it is: it has not seen one of the folds."""
     known = [race for race in races if race.standings]
     race = max(known, key=_best_score) if known else races[0]
@@ -223,6 +155,7 @@ def _unfinished(races: list[Race], past: _Past, tried: int, watch: Watch) -> Sel
         past.order,
         tried,
         watch.interrupted,
+        past.features,
     )
 
 

@@ -44,7 +44,7 @@ def _posterior_figure(prior: Prior, example: Example, name: str, number: int) ->
     points, values = list(example.points[:MOST_POINTS]), np.array(example.values[:MOST_POINTS])
     given = min(MOST_GIVEN, max(1, len(points) // 2))
     best = int(np.argmax(direction_sign(prior.direction) * values[:given]))
-    posterior = prior.condition(points[:given], values[:given])
+    posterior = prior.condition(points[:given], values[:given], features=example.features)
     [along] = slices_through(posterior, points[best], [name])
     places = places_of(along.dimension, [point[name] for point in points])
 
