@@ -181,7 +181,7 @@ def test_evidence_of_the_averaged_gp_is_a_mixture_of_t_distributions(num, seed, 
                 stats.multivariate_t(
                     np.full(num, unit * LEVEL),
                     (unit * UNIT) ** 2 * rate / SHAPE * matrix,
-                    df=2.0 * SHAPE,
+                    df=round(2.0 * SHAPE),
                 ).logpdf(y)
                 if num
                 else 0.0

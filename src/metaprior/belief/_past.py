@@ -61,7 +61,7 @@ def past_means(
 ) -> PastMeans:
     """What the past runs say, at most `MOST_RUNS` of them, evenly chosen."""
     chosen = np.unique(np.linspace(0, len(y) - 1, min(len(y), MOST_RUNS)).round().astype(int))
-    spread = LEAST_UNIT * np.std(y[mask])
+    spread = float(LEAST_UNIT * np.std(y[mask]))
     runs = [_thinned(x[i][mask[i]], y[i][mask[i]]) for i in chosen]
     longest = max(len(values) for _, values in runs)
     return PastMeans(*map(np.stack, zip(*(_fit(*r, spread, longest) for r in runs), strict=True)))
@@ -88,6 +88,7 @@ def _fit(
     unit = max(unit, least_unit) if len(y) > 1 else 1.0
     found = fitted(x, y, level, unit, FITTING_STEPS)
     kernel, spare = found.processes.kernel, length - len(y)
+    assert isinstance(kernel, StackedSquaredExponential)
     (constant,) = found.processes.mean.values(np.zeros((1, 1, 1)))
     return PastMeans(
         np.pad(x, [(0, spare), (0, 0)]),

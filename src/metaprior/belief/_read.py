@@ -61,7 +61,7 @@ def has_belief(settings: Settings) -> bool:
         return False
     is_known = are_complete(settings) and has_stacked_kernel(kernel)
     if settings["name"] == "Weighed":
-        is_known = is_known and is_weighable(inner)
+        is_known = is_known and inner is not None and is_weighable(inner)
     return is_known and (inner is None or has_belief(inner))
 
 
@@ -249,6 +249,8 @@ def _weighed(settings: Settings, arrays: StackedArrays, num_columns: int) -> Wei
         past.take(".unit"),
     )
     past.require_none_left()
+    # `has_belief` lets no other kind of method through.
+    assert isinstance(learned, ProcessBelief)
     past_weight, plain_weight = settings["past_weight"], settings["plain_weight"]
     parts = (
         Part(with_every_residual(learned), 1.0 - past_weight - plain_weight, has_past=True),

@@ -51,6 +51,11 @@ class SharedRows:
         by_slot = small.reshape(len(small), self._num_slots, count, *small.shape[2:])
         return by_slot[self.index, self.slot]
 
+    def chosen(self, processes: Sequence[int]) -> tuple[list[int], "SharedRows"]:
+        """Which of the small stack some processes need, and their rows in what is left of it."""
+        used, inverse = np.unique(self.index[list(processes)], return_inverse=True)
+        return used.tolist(), SharedRows(inverse)
+
     @property
     def _num_slots(self) -> int:
         return int(np.max(self.slot)) + 1
@@ -76,7 +81,8 @@ class SharedMap(AbstractMap):
 
     def picked(self, rows: Sequence[int]) -> "SharedMap":
         """The maps of some processes."""
-        return SharedMap(*_picked(self.base, self.rows, rows))
+        used, shared = self.rows.chosen(rows)
+        return SharedMap(pick(self.base, used), shared)
 
 
 @dataclass(frozen=True)
@@ -102,7 +108,8 @@ class SharedKernel(AbstractStackedKernel):
 
     def picked(self, rows: Sequence[int]) -> "SharedKernel":
         """The kernels of some processes."""
-        return SharedKernel(*_picked(self.base, self.rows, rows))
+        used, shared = self.rows.chosen(rows)
+        return SharedKernel(pick(self.base, used), shared)
 
 
 @dataclass(frozen=True)
@@ -180,9 +187,3 @@ def with_residuals(
             OnFeatures(StackedMatern(scaled, variance, 2.5), width, None),
         ),
     )
-
-
-def _picked(base: AbstractMap | AbstractStackedKernel, rows: SharedRows, chosen: Sequence[int]):
-    index = rows.index[list(chosen)]
-    used, inverse = np.unique(index, return_inverse=True)
-    return pick(base, used.tolist()), SharedRows(inverse)
