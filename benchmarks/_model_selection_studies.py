@@ -15,9 +15,8 @@ import optuna
 from jaxtyping import Float
 from optuna.samplers import BaseSampler, GPSampler, RandomSampler, TPESampler
 from optuna.storages import InMemoryStorage
-from optuna.trial import Trial
 
-from benchmarks._studies import OURS, new_study, suggested_value
+from benchmarks._studies import OURS, new_study, suggested
 from metaprior.lab.environments import (
     MODEL_SELECTION,
     ModelSelectionTask,
@@ -155,7 +154,10 @@ def make_past(tasks: list[ModelSelectionTask], database: Path, plan: Plan) -> No
     for i, task in enumerate(tasks):
         sampler = TPESampler(seed=1000 * plan.prior + 500 + i)
         study = new_study(sampler, memory, task.name)
-        study.optimize(lambda trial, task=task: task.evaluate(asked(trial)), plan.past_trials)
+        study.optimize(
+            lambda trial, task=task: task.evaluate(suggested(trial, MODEL_SELECTION)),
+            plan.past_trials,
+        )
         optuna.copy_study(
             from_study_name=task.name, from_storage=memory, to_storage=f"sqlite:///{made}"
         )
@@ -192,26 +194,12 @@ def run_study(
     for _ in range(num_trials):
         start = time.process_time()
         trial = study.ask()
-        point = asked(trial, flat=flat)
+        point = suggested(trial, MODEL_SELECTION, flat=flat)
         seconds.append(time.process_time() - start)
         values.append(task.evaluate(point))
         study.tell(trial, values[-1])
     regret = simple_regret(task.best, values) / (task.best - task.median)
     return {"regret": regret.tolist(), "seconds": seconds}
-
-
-def asked(trial: Trial, *, flat: bool = False) -> dict[str, Any]:
-    """The active parameters that a trial suggests.
-
-    - `flat`: it is asked for the others too, as one does to spare a sampler the conditions.
-    """
-    point: dict[str, Any] = {}
-    for name, parameter in MODEL_SELECTION.items():
-        active = parameter.is_active(point)
-        if flat or active:
-            value = suggested_value(trial, name, parameter.dimension)
-            point |= {name: value} if active else {}
-    return point
 
 
 def past_studies(database: Path, tasks: list[ModelSelectionTask]) -> list[ModelSelectionTask]:

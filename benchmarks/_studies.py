@@ -50,12 +50,18 @@ def run_study(study: optuna.Study, task: AbstractTask, optimum: float, num_trial
     return Outcome(simple_regret(optimum, values).tolist(), seconds)
 
 
-def suggested(trial: Trial, space: Space) -> dict[str, Any]:
-    """A value for every dimension of a space."""
-    return {
-        name: suggested_value(trial, name, dimension)
-        for name, dimension in zip(space.names, space.dimensions, strict=True)
-    }
+def suggested(trial: Trial, space: Space, *, flat: bool = False) -> dict[str, Any]:
+    """A value for every dimension that exists, given those before it.
+
+    - `flat`: the trial is asked for the others too, as one does to spare a sampler the conditions.
+    """
+    point: dict[str, Any] = {}
+    for name, dimension in zip(space.names, space.dimensions, strict=True):
+        exists = all(point.get(parent) in values for parent, values in dimension.when)
+        if flat or exists:
+            value = suggested_value(trial, name, dimension)
+            point |= {name: value} if exists else {}
+    return point
 
 
 def suggested_value(trial: Trial, name: str, dimension: Dimension) -> Any:

@@ -190,13 +190,13 @@ def drawn(branch: tuple[str, ...], rng: np.random.Generator) -> dict[str, Any]:
     """A random configuration of a branch; numbers have three digits, and are exact in the table."""
     choices = iter(branch)
     point: dict[str, Any] = {}
-    for name, parameter in MODEL_SELECTION.items():
-        if not parameter.is_active(point):
+    for name, dimension in zip(MODEL_SELECTION.names, MODEL_SELECTION.dimensions, strict=True):
+        if not all(point.get(parent) in values for parent, values in dimension.when):
             continue
-        if isinstance(parameter.dimension, Categorical):
+        if isinstance(dimension, Categorical):
             point[name] = next(choices)
         else:
-            number = parameter.dimension.decode(rng.random((1, 1)))[0]
+            number = dimension.decode(rng.random((1, 1)))[0]
             point[name] = number if isinstance(number, int) else float(f"{number:.3g}")
     return point
 
@@ -252,8 +252,8 @@ def main() -> None:
             flush=True,
         )
     arrays = {"question": np.array(list(every)), "question_codes": np.array(numbers, np.uint16)}
-    for name, parameter in MODEL_SELECTION.items():
-        values, codes = np.unique(column(rows, name, parameter.dimension), return_inverse=True)
+    for name, dimension in zip(MODEL_SELECTION.names, MODEL_SELECTION.dimensions, strict=True):
+        values, codes = np.unique(column(rows, name, dimension), return_inverse=True)
         arrays[f"{name}_values"], arrays[f"{name}_codes"] = values, codes.astype(np.uint16)
     arrays["auc"] = np.array([row["auc"] for row in rows], np.float32)
     np.savez_compressed(arguments.out / "model_selection.npz", allow_pickle=False, **arrays)

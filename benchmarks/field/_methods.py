@@ -58,7 +58,7 @@ def weighed(setting: Setting, method: Callable[[AbstractMethod], Weighed]) -> Ab
     tasks = runs_of(setting.cell, setting.family, setting.folder)
     base = method(prior.method.base)  # pyright: ignore[reportAttributeAccessIssue]
     contents = TrainedContents(base, base.beside_past(prior.surrogate.unguarded, tasks))
-    belief = belief_of(contents.settings, contents.arrays, setting.family.space.num_columns)
+    belief = belief_of(contents.settings, contents.arrays, setting.family.space.num_inputs)
     assert belief is not None
     return belief
 

@@ -18,8 +18,11 @@ from optuna.testing.pytest_samplers import (
 import metaprior as mp
 from metaprior.adapters.optuna import MetaPriorSampler
 
-# The spaces of these tests often have nothing in common with the prior's, and that is said.
-pytestmark = pytest.mark.filterwarnings("ignore:.*sampled independently:UserWarning")
+# The spaces of these tests have little in common with the prior's, or nothing, and that is said.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*sampled independently:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.*what its prior does not know:UserWarning"),
+]
 
 
 @cache

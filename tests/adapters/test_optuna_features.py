@@ -16,8 +16,8 @@ def prior():
     return featured_prior()
 
 
-def first_trial(sampler, attributes):
-    study = optuna.create_study(direction="maximize", sampler=sampler)
+def first_trial(sampler, attributes, pruner=None):
+    study = optuna.create_study(direction="maximize", sampler=sampler, pruner=pruner)
     for name, value in attributes.items():
         study.set_user_attr(name, value)
     study.optimize(lambda t: t.suggest_float("x", -1, 1) + t.suggest_float("z", 0, 10), n_trials=1)
@@ -29,6 +29,9 @@ def test_sampler_reads_the_features_of_a_study_from_its_user_attributes(prior):
     named = first_trial(MetaPriorSampler(prior, features=known, seed=0), {})
     assert first_trial(MetaPriorSampler(prior, seed=0), {**known, "owner": "me"}) == named
     assert first_trial(MetaPriorSampler(prior, seed=0), {}) != named
+    # In a bracket, too.
+    hyperband = optuna.pruners.HyperbandPruner(max_resource=9)
+    assert first_trial(MetaPriorSampler(prior, seed=0), known, hyperband) == named
     # What is given to the sampler counts more than what the study says.
     given = MetaPriorSampler(prior, features=known, seed=0)
     assert first_trial(given, {"size": 1.0, "site": "A"}) == named

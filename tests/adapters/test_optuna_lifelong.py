@@ -337,7 +337,9 @@ def test_lifelong_sampler_loads_a_version_once_and_keeps_its_random_state(
     for _ in range(3):
         sampler._settled.clear()
         study.optimize(lambda t: objective(t) + t.suggest_float("other", 0, 1), n_trials=1)
-    assert sampler.version == 1 and len(recwarn) == 1
+    assert sampler.version == 1
+    # The parameter that the prior does not know has a warning of its own.
+    assert len([each for each in recwarn if "other" not in str(each.message)]) == 1
     assert len({trial.params["other"] for trial in study.trials[-3:]}) == 3
 
 

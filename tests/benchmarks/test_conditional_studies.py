@@ -14,7 +14,7 @@ from scipy import stats
 
 from benchmarks import _model_selection_studies as studies
 from benchmarks import conditional_studies as command
-from benchmarks._studies import OURS, new_study
+from benchmarks._studies import OURS, new_study, suggested
 from metaprior.lab.environments import MODEL_SELECTION, model_selection_tasks
 
 PLAN = studies.Plan(prior=3, past=3, past_trials=12, tasks=2, trials=4, budget="fast")
@@ -91,15 +91,15 @@ def test_past_best_is_ordered_and_tried_first(tmp_path):
     np.testing.assert_allclose(outcome["regret"], lowest)
 
 
-def test_asked_flat_suggests_everything_and_uses_what_is_active():
+def test_suggested_flat_suggests_everything_and_uses_what_is_active():
     study = new_study(RandomSampler(seed=0))
     for _ in range(20):
         trial = study.ask()
-        point = studies.asked(trial, flat=True)
-        assert set(trial.params) == set(MODEL_SELECTION)
+        point = suggested(trial, MODEL_SELECTION, flat=True)
+        assert set(trial.params) == set(MODEL_SELECTION.names)
         assert model_selection_tasks()[0].evaluate(point) <= 1
         bare = study.ask()
-        assert studies.asked(bare) == bare.params
+        assert suggested(bare, MODEL_SELECTION) == bare.params
 
 
 def test_tables_pair_the_samplers_by_prior(tmp_path):

@@ -13,6 +13,7 @@ from metaprior.bo import (
     ThompsonSampling,
     UpperConfidenceBound,
 )
+from metaprior.bo._propose import RunSoFar
 from metaprior.methods import (
     AbstractMethod,
     AbstractPosterior,
@@ -455,3 +456,64 @@ class TestFixed:
     def test_bad_input(self, fixed, sentence):
         with pytest.raises(ValueError, match=sentence):
             self.optimizer().ask(fixed=fixed)
+
+
+class TestStopped:
+    """Queries that were stopped early, for a prior that is to be maximised and one that is not."""
+
+    @pytest.mark.parametrize("sign", [1.0, -1.0])
+    def test_a_stopped_query_counts_as_no_better_than_its_value(self, sign):
+        """The model hopes for more than that, or expects less anyway."""
+        for limit, expected in [(0.5, 0.5), (50.0, 10.0), (None, 10.0)]:
+            believed = self.believed(sign, limit)
+            assert sign * believed == pytest.approx(expected, abs=0.05)
+
+    @staticmethod
+    def believed(sign, limit):
+        """What a query at 0 counts as, stopped after 10 was observed right beside it."""
+        direction = "maximize" if sign > 0 else "minimize"
+        method = SelfStandardisedGP(lengthscale=0.5, noise_variance=1e-6)
+        contents = TrainedContents(method, method.blank_surrogate(1))
+        optimizer = mp.Optimizer(mp.Prior(SPACE, direction, contents), search=SEARCH)
+        for x, value in [(-0.002, 10.0), (0.002, 10.0), (4.0, 0.0), (-4.0, -1.0)]:
+            optimizer.tell({"x": x}, sign * value)
+        assert optimizer.best is not None
+        optimizer.tell({"x": 0.0}, None if limit is None else sign * limit, stopped=True)
+        run = RunSoFar(
+            optimizer._x, optimizer._y, optimizer._pending, optimizer._lost, optimizer._limit
+        )
+        ghosts = run.believed(optimizer._belief).y[-1:]
+        return sign * float(ghosts[0])
+
+    def test_nothing_near_a_stopped_query_is_asked(self):
+        """The acquisition is largest at x = 5, however often the query there is stopped."""
+        optimizer = steep(SPACE)
+        for _ in range(5):
+            stopped = [optimizer.ask()]
+            optimizer.tell(stopped[-1], 1.0, stopped=True)
+            assert abs(optimizer.ask()["x"] - stopped[-1]["x"]) > 1e-2  # 0.001 of the space
+        assert optimizer.best is None and optimizer.observations == []
+        assert "5 stopped early" in repr(optimizer)
+
+
+def test_an_answered_question_is_asked_again_only_if_answers_differ():
+    """The acquisition is largest at x = 5."""
+    optimizer = steep(SPACE)
+    optimizer.tell({"x": 5.0}, 1.0)
+    assert optimizer.ask() != {"x": 5.0}
+    noisy = steep(SPACE)
+    for value in (1.0, 1.5):
+        noisy.tell({"x": 5.0}, value)
+    assert noisy.ask() == {"x": 5.0}
+
+
+def test_a_space_that_is_used_up_repeats_answers_and_not_failures():
+    """One of six points is left, where the model hopes for least, and then none."""
+    space = mp.Space(k=mp.Integer(1, 3), c=mp.Categorical(["a", "b"]))
+    optimizer = steep(space)
+    points = [{"k": k, "c": c} for k in (1, 2, 3) for c in "ab"]
+    for point in points[1:]:
+        optimizer.tell(point, None if point["k"] == 3 else 1.0)
+    assert optimizer.ask() == points[0]
+    optimizer.tell(points[0], 1.0)
+    assert optimizer.ask()["k"] == 2

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaprior as mp
+from metaprior.belief import AveragedBelief, ExtendedBelief
 from metaprior.bo import Numbers, Options, Window, whole_range
 
 WHOLE = mp.Space(
@@ -76,6 +77,66 @@ def test_window_decodes_to_points_that_the_task_allows(unit):
     assert NARROW.encode(point) == pytest.approx(own)
     assert 0.01 <= point["rate"] <= 0.5 and point["kind"] in ("a", "c")
     assert (point["width"] + 2.0) % 0.5 == 0.0 and point["depth"] in (2, 5, 8, 11)
+
+
+# Wider than the prior's space in every way, and with dimensions that it lacks or has otherwise.
+WIDE = Window(
+    WHOLE,
+    (
+        ("rate", Numbers(1e-6, 1.0, log=True)),
+        ("width", Numbers(-3.0, 21.0)),
+        ("depth", Numbers(-8.0, 12.0, step=4.0)),
+        ("units", Options((16, 32))),
+        ("kind", Options(("new", "b", "a"))),
+        ("other", Numbers(0.0, 5.0)),
+    ),
+)
+
+
+def test_window_says_what_is_new_in_it():
+    for window in (NARROW, BENT):
+        assert window.novelty().is_nothing
+    novelty = WIDE.novelty()
+    # rate 1e-4 of 1e-6 to 1; width 9 of -3 to 21; depth from 1 on, of steps between -10 and 14.
+    np.testing.assert_allclose(novelty.low[:3], [1 / 3, 0.0, 11 / 24])
+    np.testing.assert_allclose(novelty.high[:3], [1.0, 0.5, 1.0])
+    assert not np.isfinite(novelty.low[3:]).any() and not np.isfinite(novelty.high[3:]).any()
+    np.testing.assert_array_equal(np.flatnonzero(novelty.is_new), [3, 4, 8])
+    np.testing.assert_array_equal(np.flatnonzero(novelty.is_new_choice), [5])
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    rate=st.floats(1e-6, 1.0),
+    width=st.floats(-3.0, 21.0),
+    step=st.integers(0, 5),
+    kind=st.sampled_from(["a", "b", "new"]),
+)
+def test_window_shows_new_points_at_the_nearest_that_is_known(rate, width, step, kind):
+    """A new choice lies between all that are known; a dimension of another kind in the middle."""
+    point = dict(rate=rate, width=width, depth=-8 + 4 * step, units=32, kind=kind, other=1.0)
+    nearest = dict(rate=max(rate, 1e-4), width=min(width, 9.0), depth=max(-8 + 4 * step, 1))
+    (expected,) = WHOLE.encode([dict(nearest, units=2, kind="a" if kind == "new" else kind)])
+    expected[3] = 0.5
+    if kind == "new":
+        expected[4:] = 1 / 3
+    if point["depth"] < 1:
+        expected[2] = 0.0  # where integers end, half a step below the lowest
+    belief = WIDE.through(AveragedBelief(0.0, 1.0))
+    assert isinstance(belief, ExtendedBelief)
+    found = belief.view(in_own(WIDE, point)[None])[0]
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    known = WIDE.novelty()(in_own(WIDE, point)[None])
+    assert known.new[0] == 1.0  # there is a new dimension
+    if rate >= 1e-4 and width <= 9.0 and point["depth"] >= 1:
+        assert known.share[0] == 1.0
+    if rate < 0.9e-4 or width > 9.1 or point["depth"] < 1:
+        assert known.share[0] < 1.0
+
+
+def in_own(window, point):
+    (unit,) = window.space.encode([window.encode(point)])
+    return unit
 
 
 def test_window_has_no_place_for_points_outside():

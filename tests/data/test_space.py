@@ -421,7 +421,7 @@ GOOD = {"name": "x", "type": "real", "low": 0.0, "high": 1.0, "log": False}
         ({"dimensions": [{**GOOD, "type": ["real"]}]}, "Entry 0.*'type'"),
         ({"dimensions": [{**GOOD, "name": 3}]}, "Entry 0.*name"),
         ({"dimensions": [{"name": "x", "type": "real", "low": 0.0}]}, "exactly.*high"),
-        ({"dimensions": [{**GOOD, "step": 1}]}, "exactly"),
+        ({"dimensions": [{**GOOD, "steps": 1}]}, "exactly"),
         ({"dimensions": [GOOD, GOOD]}, "Entry 1.*repeats.*'x'"),
         ({"dimensions": [{**GOOD, "high": -1.0}]}, r"Entry 0 \('x'\).*low < high"),
         ({"dimensions": [{**GOOD, "high": "1"}]}, "Entry 0.*(not both numbers|Type-check)"),

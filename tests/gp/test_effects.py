@@ -1,6 +1,7 @@
 """Tasks that differ in level and amplitude: kernel, posterior, and what is trained of it."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -237,3 +238,27 @@ def test_effects_process_prior_with_effects_is_saved_and_loaded_bit_for_bit(
     # The control: without the effects it is another prior.
     other = priors[False, False].condition(points, values + 4.0).predict(grid)
     assert np.abs(np.asarray(other) - ours).max() > 1e-3
+
+
+def test_effects_mean_and_embedded_are_those_of_mean_and_kernel():
+    """The one pass for both gives what each gives alone; so do its gradients."""
+    bent = Warp(jnp.array([0.3, -0.2]), jnp.array([0.1, 0.4]), jnp.asarray(True))
+    both = eqx.tree_at(lambda p: p.warp, process(0.3, 0.2), bent)
+    x = jnp.asarray(np.random.default_rng(2).uniform(size=(2, 3, 2)))
+
+    def together(process):
+        return process.mean_and_embedded(x)
+
+    def apart(process):
+        return jax.vmap(jax.vmap(process.mean))(x), process.kernel.embed_batch(x)
+
+    def total(function, process):
+        return sum(jnp.sum(jnp.sin(leaf)) for leaf in jax.tree.leaves(function(process)))
+
+    for found, expected in [
+        (together(both), apart(both)),
+        *[(eqx.filter_grad(lambda p, f=f: total(f, p))(both) for f in (together, apart))],
+    ]:
+        jax.tree.map(
+            lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14), found, expected
+        )

@@ -12,7 +12,7 @@ from metaprior.learning import Budget, Watch
 from metaprior.learning import _race as racing
 from metaprior.learning._candidates import default_lane, lanes_of, require_candidates
 from metaprior.learning._exam import exam_of, folds_of
-from metaprior.learning._race import Race, Standing, run_race, survivors, winner
+from metaprior.learning._race import Race, Standing, has_fallen, run_race, survivors, winner
 from metaprior.methods import (
     ABLR,
     AbstractMethod,
@@ -28,7 +28,8 @@ SHARE = 0.3
 
 
 def kept(scores: list[float], going_on: Any = ALL) -> list[int]:
-    return np.flatnonzero(survivors(np.asarray(scores, float), np.asarray(going_on))).tolist()
+    half = -(-int(np.sum(going_on)) // 2)
+    return np.flatnonzero(survivors(np.asarray(scores, float), np.asarray(going_on), half)).tolist()
 
 
 def test_survivors_are_the_better_half():
@@ -49,8 +50,9 @@ def test_survivors_have_not_diverged():
 @given(st.lists(st.tuples(st.floats(-100, 100), st.booleans()), min_size=1, max_size=20))
 def test_survivors_are_at_least_as_good_as_those_that_stop(entries):
     scores, going_on = (np.array(column) for column in zip(*entries, strict=True))
-    chosen = survivors(scores, going_on)
-    assert chosen.sum() == -(-going_on.sum() // 2) and not (chosen & ~going_on).any()
+    half = -(-int(going_on.sum()) // 2)
+    chosen = survivors(scores, going_on, half)
+    assert chosen.sum() == half and not (chosen & ~going_on).any()
     stopped = going_on & ~chosen
     if stopped.any():
         assert scores[stopped].max() <= scores[chosen].min()
@@ -71,7 +73,7 @@ class MadeUpBatch:
 
     made: list["MadeUpBatch"] = []
 
-    def __init__(self, entries, tasks, folds, *, places, seed):
+    def __init__(self, entries, tasks, folds, *, places, seed, few_steps):
         self.entries, self.places, self.steps = list(entries), places, 0
         self.calls: list[Any] = []
         MadeUpBatch.made.append(self)
@@ -157,6 +159,43 @@ def test_run_race_without_rungs_trains_all_to_the_end(monkeypatch):
     found, batch, _ = race(monkeypatch, replace(BUDGET, rungs=()))
     assert all(sum(going_on) == 8 for _, going_on in batch.calls)
     assert len(found.standings) == 12
+
+
+LONG = replace(BUDGET, checkpoints=(10, 20, 40, 80, 160), rungs=(10,))
+
+
+def test_run_race_stops_a_configuration_that_became_worse_twice_in_a_row(monkeypatch):
+    scores = {
+        10: np.array([4.0, 1.0, 3.0, 2.0]),
+        20: np.array([3.0, 0.0, 5.0, 0.0]),
+        40: np.array([2.0, 0.0, 4.0, 0.0]),
+        # Method 2 fell once and rose again.
+        80: np.array([9.0, 0.0, 4.5, 0.0]),
+        160: np.array([9.0, 0.0, 6.0, 0.0]),
+    }
+    found, batch, _ = race(monkeypatch, LONG, scores)
+    both, one = [1, 1, 0, 0, 1, 1, 0, 0], [0, 0, 0, 0, 1, 1, 0, 0]
+    assert [going_on for _, going_on in batch.calls] == [[1] * 8, both, both, one, one]
+    assert winner(found.standings)[:2] == (METHODS[2], 160)
+
+
+def test_run_race_ends_if_all_became_worse(monkeypatch):
+    scores = {steps: np.full(4, -float(steps)) for steps in LONG.checkpoints}
+    found, batch, _ = race(monkeypatch, LONG, scores)
+    assert [steps for steps, _ in batch.calls] == [10, 20, 40]
+    assert found.leading.num_steps == 40
+    assert winner(found.standings).steps == 10
+
+
+def test_survivors_are_more_than_half_of_those_that_go_on_if_others_made_room():
+    scores, going_on = np.array([1.0, 5.0, 3.0, 2.0]), np.array([True, False, True, True])
+    assert np.flatnonzero(survivors(scores, going_on, 2)).tolist() == [2, 3]
+
+
+def test_has_fallen_takes_two_falls_in_a_row():
+    scores = np.array([[1.0, 3.0, 3.0, 3.0], [2.0, 2.0, 2.0, 3.0], [3.0, 1.0, 2.5, 2.0]])
+    assert has_fallen(list(scores)).tolist() == [False, True, False, False]
+    assert not has_fallen(list(scores[:2])).any()
 
 
 def test_run_race_has_room_for_the_members_of_the_winner(monkeypatch):

@@ -182,7 +182,7 @@ def test_replay_uses_the_surrogate_that_did_not_see_the_run(monkeypatch):
     rising = [float(i) for i in range(6)]
     tasks = tasks_of(rising, [1.0, 2.0], rising, rising[:5], rising)
     exam = exam_of(tasks, folds_of(5, 2))
-    found = replay(Slope(jnp.array([[1.0], [-1.0]])), exam, 1)
+    found = replay(Slope(jnp.array([[1.0], [-1.0]])), exam, np.arange(1))
     assert found is not None
     # Without the run of two points, which is too short to choose from.
     assert FEWEST_POINTS > 2 and len(found.learned) == 4
@@ -196,4 +196,4 @@ def test_replay_uses_the_surrogate_that_did_not_see_the_run(monkeypatch):
 def test_replay_is_none_if_all_runs_are_short():
     tasks = tasks_of([1.0], [1.0, 2.0])
     exam = exam_of(tasks, folds_of(2, 2))
-    assert replay(LastSeen(jnp.zeros((2, 1))), exam, 1) is None
+    assert replay(LastSeen(jnp.zeros((2, 1))), exam, np.arange(1)) is None

@@ -194,3 +194,22 @@ def test_fpacoh_objective_draws_measurement_sets_as_in_the_paper():
     assert len(np.unique(cube[:, 0])) == len(cube) == 100 * (19 + 17 + 10)
     for column in cube.T:
         assert scipy.stats.kstest(column, "uniform").pvalue > LEVEL
+
+
+def test_domain_points_of_a_conditional_space_exist_and_are_uniform_where_they_do():
+    space = Space(
+        kind=Categorical(["tree", "linear"]),
+        depth=Integer(1, 4, when={"kind": ["tree"]}),
+        alpha=Real(0.0, 1.0, when={"kind": ["linear"]}),
+    )
+    domain = Domain(space, blank_standardiser(space.num_inputs))
+    cube = jax.random.uniform(jax.random.key(1), (4_000, space.num_columns))
+    inputs = np.asarray(eqx.filter_jit(domain.points)(cube))
+    points = space.decode(inputs[:, : space.num_columns])
+    # What models see of a point is what they see of the same point in a run.
+    np.testing.assert_allclose(inputs, space.embed(space.encode(points)), atol=1e-12)
+    depths = [point["depth"] for point in points if "depth" in point]
+    alphas = [point["alpha"] for point in points if "alpha" in point]
+    assert len(depths) + len(alphas) == len(points)
+    assert scipy.stats.chisquare([depths.count(k) for k in (1, 2, 3, 4)]).pvalue > LEVEL
+    assert scipy.stats.kstest(alphas, "uniform").pvalue > LEVEL

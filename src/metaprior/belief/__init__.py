@@ -7,9 +7,11 @@ from metaprior.belief._belief import AbstractBelief as AbstractBelief
 from metaprior.belief._belief import ConditionedBelief as ConditionedBelief
 from metaprior.belief._contents import AbstractContents as AbstractContents
 from metaprior.belief._contents import SavedContents as SavedContents
+from metaprior.belief._extended import ExtendedBelief as ExtendedBelief
 from metaprior.belief._fitted import FittedBelief as FittedBelief
 from metaprior.belief._members import AbstractMembers as AbstractMembers
 from metaprior.belief._members import AbstractPath as AbstractPath
+from metaprior.belief._members import Cross as Cross
 from metaprior.belief._members import Joint as Joint
 from metaprior.belief._members import MemberMoments as MemberMoments
 from metaprior.belief._members import MemberSlopes as MemberSlopes
@@ -17,6 +19,8 @@ from metaprior.belief._mixture import BeliefMoments as BeliefMoments
 from metaprior.belief._mixture import BeliefSlopes as BeliefSlopes
 from metaprior.belief._mixture import Groups as Groups
 from metaprior.belief._mixture import equal_group as equal_group
+from metaprior.belief._novelty import NearestKnown as NearestKnown
+from metaprior.belief._novelty import Novelty as Novelty
 from metaprior.belief._past import PastMeans as PastMeans
 from metaprior.belief._past import past_means as past_means
 from metaprior.belief._prior import Posterior as Posterior
@@ -30,5 +34,6 @@ from metaprior.belief._settings import method_name as method_name
 from metaprior.belief._window import EXPONENTIAL as EXPONENTIAL
 from metaprior.belief._window import IDENTITY as IDENTITY
 from metaprior.belief._window import LOGARITHM as LOGARITHM
+from metaprior.belief._window import EmbeddingView as EmbeddingView
 from metaprior.belief._window import SeenThrough as SeenThrough
 from metaprior.belief._window import UnitView as UnitView

@@ -29,6 +29,7 @@ from metaprior.belief._members import (
     VARIANCE_FLOOR,
     AbstractMembers,
     AbstractPath,
+    Cross,
     Joint,
     MemberMoments,
     MemberSlopes,
@@ -138,6 +139,40 @@ class ConditionedProcesses(AbstractMembers):
             by_x[:, :levels].reshape(self.count, *x.shape),
             variance_slope.reshape(self.count, *x.shape),
         )
+
+    def cross(self, x, anchors):
+        r"""$s\, k(x, a) - s^2 \sum_i p_i(x)\, D_i\, p_i(a)$: linear in the sections of the kernel
+        at the run and at the anchors."""
+        processes, (g, j) = self.processes, self.scale.shape
+        at, tape = processes.embed_with_tape(x)
+        ends = processes.embed(anchors)
+        n, length = self.basis.shape[1], len(anchors)
+        centres = EmbeddedPoints(
+            np.concatenate([self.seen.mean, ends.mean], axis=1),
+            np.concatenate([self.seen.features, ends.features], axis=1),
+        )
+        sections, kernel_tape = processes.between_with_tape(centres, at)
+        scale = self.scale[:, :, None, None]
+        projected = (self.basis @ processes.between(self.seen, ends))[:, None]
+        on_run = -(scale**2) * (
+            self.basis.transpose(0, 2, 1)[:, None] @ (self.precision[..., None] * projected)
+        )
+        values = (
+            scale * sections[:, None, n:] + on_run.transpose(0, 1, 3, 2) @ sections[:, None, :n]
+        )
+        squared_unit = self.unit[:, None, None, None] ** 2
+
+        def pullback(coefficients: Float[np.ndarray, "K c k a"]) -> Float[np.ndarray, "K c k d"]:
+            functions = coefficients.shape[1]
+            own = coefficients.reshape(g, j, functions, len(x), length).transpose(0, 1, 2, 4, 3)
+            weights = np.concatenate([on_run[:, :, None] @ own, scale[..., None] * own], axis=3)
+            flat = weights.reshape(g, j * functions, n + length, len(x))
+            by_mean, by_features = processes.section_slopes(centres, kernel_tape, flat)
+            by_x = squared_unit * processes.pullback(tape, by_mean, by_features)
+            return by_x.reshape(*coefficients.shape[:3], x.shape[1])
+
+        values = (squared_unit * values).transpose(0, 1, 3, 2)
+        return Cross(values.reshape(self.count, len(x), length), pullback)
 
     def joint(self, index, x):
         return self._only(index)._own_joint(x)

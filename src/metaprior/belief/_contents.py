@@ -47,7 +47,7 @@ class AbstractContents(abc.ABC):
     def belief(self, num_columns: int) -> AbstractBelief:
         """What was learned, in NumPy; a method without such a form is compiled when it is asked.
 
-        - `num_columns`: of the space.
+        - `num_columns`: `num_inputs` of the space.
         """
         belief = belief_of(self.settings, self.arrays, num_columns)
         if belief is None:
@@ -60,7 +60,7 @@ class AbstractContents(abc.ABC):
 class SavedContents(AbstractContents):
     """Settings and arrays as files hold them.
 
-    - `num_columns`: of the space.
+    - `num_columns`: `num_inputs` of the space.
     """
 
     def __init__(self, settings: Settings, arrays: Mapping[str, np.ndarray], num_columns: int):

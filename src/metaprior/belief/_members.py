@@ -9,6 +9,7 @@ class says otherwise.
 """
 
 import abc
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,10 @@ from metaprior.belief._linalg import LOG_2_PI, root
 VARIANCE_FLOOR = 1e-12
 # Posterior covariances of many nearby anchors are close to singular.
 PATH_JITTER = 1e-6
+# Derivatives of covariances by differences, where a model has no others.
+DIFFERENCE = 1e-5
+# So many points are compared with anchors at once where only joint distributions are known.
+JOINT_ROWS = 64
 
 
 class MemberMoments(NamedTuple):
@@ -43,6 +48,16 @@ class Joint(NamedTuple):
 
     mean: Float[np.ndarray, " k"]
     covariance: Float[np.ndarray, "k k"]
+
+
+class Cross(NamedTuple):
+    """Covariances of function values at points with those at anchors, under each member.
+
+    - `pullback`: the derivatives by the points of linear functions of these covariances.
+    """
+
+    values: Float[np.ndarray, "K k a"]
+    pullback: Callable[[Float[np.ndarray, "K c k a"]], Float[np.ndarray, "K c k d"]]
 
 
 class AbstractPath(abc.ABC):
@@ -78,6 +93,33 @@ class AbstractMembers(abc.ABC):
     @abc.abstractmethod
     def joint(self, index: int, x: Float[np.ndarray, "k d"]) -> Joint:
         """Joint distribution of the function values at `x` under one model."""
+
+    def cross(self, x: Float[np.ndarray, "k d"], anchors: Float[np.ndarray, "a d"]) -> Cross:
+        """How function values at `x` vary together with those at `anchors`, in the units of the
+        run; by joint distributions and differences unless a class knows better."""
+
+        def pullback(coefficients: Float[np.ndarray, "K c k a"]) -> Float[np.ndarray, "K c k d"]:
+            steps = DIFFERENCE * np.eye(x.shape[1])
+            columns = [
+                (self._cross(x + step, anchors) - self._cross(x - step, anchors))
+                / (2.0 * DIFFERENCE)
+                for step in steps
+            ]
+            return np.stack([np.einsum("Kcka,Kka->Kck", coefficients, d) for d in columns], -1)
+
+        return Cross(self._cross(x, anchors), pullback)
+
+    def _cross(
+        self, x: Float[np.ndarray, "k d"], anchors: Float[np.ndarray, "a d"]
+    ) -> Float[np.ndarray, "K k a"]:
+        values = np.zeros((self.count, len(x), len(anchors)))
+        for start in range(0, len(x), JOINT_ROWS):
+            block = x[start : start + JOINT_ROWS]
+            for index in range(self.count):
+                joint = self.joint(index, np.vstack([block, anchors]))
+                own = joint.covariance[: len(block), len(block) :]
+                values[index, start : start + len(block)] = own
+        return values
 
     def log_density(
         self, x: Float[np.ndarray, "k d"], y: Float[np.ndarray, " k"]

@@ -13,7 +13,7 @@ from metaprior.belief._belief import AbstractBelief, ConditionedBelief
 from metaprior.belief._contents import AbstractContents
 from metaprior.belief._linalg import require_finite
 from metaprior.belief._settings import method_name
-from metaprior.belief._window import seen_beside
+from metaprior.belief._window import EmbeddingView, SeenThrough, seen_beside
 from metaprior.data import Features, Points, Space, TaskFeatures, direction_sign
 from metaprior.findings import Findings
 from metaprior.words import Summary, counted, listed
@@ -68,11 +68,14 @@ class Prior:
     def belief(self) -> AbstractBelief:
         """What was learned, over the unit cube and in NumPy: what `condition` and `Optimizer`
         ask."""
-        num_columns = self.space.num_columns
-        learned = self.contents.belief(num_columns + self.features.num_columns)
-        if not self.features.num_columns:
-            return learned
-        return seen_beside(learned, num_columns, self.features.code(self.task))
+        space, features = self.space, self.features
+        belief = self.contents.belief(space.num_inputs + features.num_columns)
+        if features.num_columns:
+            after = space.num_inputs - space.num_columns
+            belief = seen_beside(belief, space.num_columns, features.code(self.task), after)
+        if space.conditions is not None:
+            belief = SeenThrough(belief, EmbeddingView(space))
+        return belief
 
     def for_task(self, features: Features) -> "Prior":
         """The prior for a task of which `features` are known, by name.

@@ -43,7 +43,7 @@ def belief_of(
 
     - `settings`: of the method, its name among them: `"method"` in `prior.json`.
     - `arrays`: of the surrogate, by path, and no others.
-    - `num_columns`: of the space.
+    - `num_columns`: `num_inputs` of the space.
     """
     if not has_belief(settings):
         return None

@@ -11,20 +11,36 @@ the prior was learned on:
 $$ z = \frac{g(A u + b) - s}{r}, \qquad g(t) = t, \ e^t \text{ or } \ln t $$
 """
 
+import abc
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from metaprior.belief._belief import AbstractBelief
-from metaprior.belief._members import AbstractMembers, AbstractPath, MemberSlopes
+from metaprior.belief._members import AbstractMembers, AbstractPath, Cross, MemberSlopes
 from metaprior.belief._mixture import BeliefMoments, Group, Groups
+from metaprior.data import Space
 
 IDENTITY, EXPONENTIAL, LOGARITHM = 0, 1, 2
 
 
+class AbstractView(abc.ABC):
+    """A map of points, and its derivative."""
+
+    @abc.abstractmethod
+    def __call__(self, u: Float[np.ndarray, "k w"]) -> Float[np.ndarray, "k d"]:
+        """Where the points lie in the other coordinates."""
+
+    @abc.abstractmethod
+    def pullback(
+        self, u: Float[np.ndarray, "k w"], by_z: Float[np.ndarray, "*K k d"]
+    ) -> Float[np.ndarray, "*K k w"]:
+        """Derivatives by `u`, from those by the other coordinates."""
+
+
 @dataclass(frozen=True)
-class UnitView:
+class UnitView(AbstractView):
     """$z(u)$, column by column; `bend` says which $g$ each column has."""
 
     matrix: Float[np.ndarray, "d w"]
@@ -67,11 +83,25 @@ class UnitView:
 
 
 @dataclass(frozen=True)
+class EmbeddingView(AbstractView):
+    """From the unit cube of a space with conditions to what models see: `space.embed`."""
+
+    space: Space
+
+    def __call__(self, u):
+        return self.space.embed(u)
+
+    def pullback(self, u, by_z):
+        assert self.space.conditions is not None
+        return self.space.conditions.pullback(u, by_z)
+
+
+@dataclass(frozen=True)
 class SeenThrough(AbstractBelief):
     """A belief that sees the points of a window."""
 
     belief: AbstractBelief
-    view: UnitView
+    view: AbstractView
 
     def groups(self, x, y) -> Groups:
         seen = self.belief.groups(self.view(x), y)
@@ -80,23 +110,34 @@ class SeenThrough(AbstractBelief):
     def in_turn(self, x, y) -> BeliefMoments:
         return self.belief.in_turn(self.view(x), y)
 
-    def trust(self, x, y):
-        return self.belief.trust(self.view(x), y)
-
     def fixed(self, x, y) -> "SeenThrough":
         return SeenThrough(self.belief.fixed(self.view(x), y), self.view)
 
+    def trust(self, x, y) -> float | None:
+        return self.belief.trust(self.view(x), y)
+
+    def settled(self, trust) -> AbstractBelief:
+        return SeenThrough(self.belief.settled(trust), self.view)
+
+    @property
+    def unguarded(self) -> AbstractBelief:
+        return SeenThrough(self.belief.unguarded, self.view)
+
+    def guarding(self, learned) -> AbstractBelief:
+        return self.belief.guarding(learned)
+
 
 def seen_beside(
-    belief: AbstractBelief, num_columns: int, held: Float[np.ndarray, " c"]
+    belief: AbstractBelief, num_columns: int, held: Float[np.ndarray, " c"], num_after: int = 0
 ) -> AbstractBelief:
-    """`belief`, which knows `num_columns` columns and after them those of `held`, over the first
-    ones alone: the others stay at their values.
+    """`belief`, which knows `num_columns` columns, after them those of `held`, and then `num_after`
+    more, over all but those of `held`: they stay at their values.
 
-    What a guard falls back to sees the first columns only.
+    What a guard falls back to sees the other columns only.
     """
-    matrix = np.eye(num_columns + len(held), num_columns)
-    offset = np.concatenate([np.zeros(num_columns), held])
+    is_held = np.repeat([False, True, False], [num_columns, len(held), num_after])
+    matrix = np.eye(len(is_held))[:, ~is_held]
+    offset = np.concatenate([np.zeros(num_columns), held, np.zeros(num_after)])
     straight = np.full(len(offset), IDENTITY)
     view = UnitView(matrix, offset, straight, np.zeros(len(offset)), np.ones(len(offset)))
     return belief.guarding(SeenThrough(belief.unguarded, view))
@@ -107,7 +148,7 @@ class SeenMembers(AbstractMembers):
     """Members that see the points of a window."""
 
     members: AbstractMembers
-    view: UnitView
+    view: AbstractView
 
     @property
     def count(self):
@@ -119,6 +160,10 @@ class SeenMembers(AbstractMembers):
     def slopes(self, x):
         moments, mean, variance = self.members.slopes(self.view(x))
         return MemberSlopes(moments, self.view.pullback(x, mean), self.view.pullback(x, variance))
+
+    def cross(self, x, anchors):
+        seen = self.members.cross(self.view(x), self.view(anchors))
+        return Cross(seen.values, lambda c: self.view.pullback(x, seen.pullback(c)))
 
     def joint(self, index, x):
         return self.members.joint(index, self.view(x))
@@ -132,7 +177,7 @@ class SeenPath(AbstractPath):
     """A drawn function that sees the points of a window."""
 
     path: AbstractPath
-    view: UnitView
+    view: AbstractView
 
     def __call__(self, x):
         return self.path(self.view(x))

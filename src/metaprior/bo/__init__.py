@@ -15,6 +15,9 @@ from metaprior.bo._optimizer import Optimizer as Optimizer
 from metaprior.bo._ranges import Numbers as Numbers
 from metaprior.bo._ranges import Options as Options
 from metaprior.bo._ranges import Range as Range
+from metaprior.bo._ranges import covers as covers
+from metaprior.bo._ranges import new_choices as new_choices
+from metaprior.bo._ranges import surplus as surplus
 from metaprior.bo._ranges import whole_range as whole_range
 from metaprior.bo._search import Search as Search
 from metaprior.bo._search import maximum as maximum

@@ -13,7 +13,7 @@ from metaprior.bo._moves import Moves, free_moves
 from metaprior.bo._propose import SAME_POINT, RunSoFar, propose, propose_among, unused
 from metaprior.bo._search import Search
 from metaprior.bo._window import Window
-from metaprior.data import Features, Points, Space, direction_sign
+from metaprior.data import Dimension, Features, Points, Space, complaint, direction_sign
 from metaprior.words import Summary
 from metaprior.words import value as shown
 
@@ -69,7 +69,9 @@ class Optimizer:
         # Follows from what was told: what was told last time, and the trust then.
         self._judged: tuple[int, float | None] | None = None
         self._pending = np.zeros((0, width))
-        self._failed = np.zeros((0, width))
+        # Queries that failed or were stopped early, and what they are at most: see `RunSoFar`.
+        self._lost = np.zeros((0, width))
+        self._limit = np.zeros(0)
         self._rows, self._candidates = _checked(self.space, candidates)
 
     @overload
@@ -82,7 +84,8 @@ class Optimizer:
         Queries that have not been told yet are respected: the next one is chosen as if each of
         them had returned what the model expects, so that each query is informative.
 
-        - `fixed`: values that some dimensions must have, by name; the others are chosen for them.
+        - `fixed`: values that some dimensions must have, by name, wherever they exist; the others
+          are chosen for them.
         """
         if n is not None and (not isinstance(n, int) or n < 1):
             raise ValueError(f"Cannot ask for {n!r} points; give a whole number of at least 1.")
@@ -94,17 +97,23 @@ class Optimizer:
             points.append(self._point(x))
         return points[0] if n is None else points
 
-    def tell(self, x: Point, value: float | None) -> None:
+    def tell(self, x: Point, value: float | None, *, stopped: bool = False) -> None:
         """Report what was observed at `x`, asked for or not.
 
         `None` or NaN reports a failure: the point is not asked again and its surroundings count
         as no better than the worst observation, but nothing is made up for the record.
+
+        - `stopped`: the query was stopped early, and its result would have been no better than
+          `value`. The point is not asked again and counts as what is expected of it, but no better
+          than `value`; with `None`, just as what is expected.
         """
         (encoded,) = self.space.encode([x])
         number = _number(x, value)
         self._pending = self._pending[~_matches(self._pending, encoded, first=True)]
-        if math.isnan(number):
-            self._failed = np.vstack([self._failed, encoded])
+        if stopped or math.isnan(number):
+            limit = math.inf if stopped and math.isnan(number) else self._sign * number
+            self._lost = np.vstack([self._lost, encoded])
+            self._limit = np.append(self._limit, limit)
         else:
             self._told.append(dict(x))
             self._x = np.vstack([self._x, encoded])
@@ -153,7 +162,7 @@ class Optimizer:
 
     @property
     def observations(self) -> list[tuple[Point, float]]:
-        """Everything told so far that did not fail, in order."""
+        """Everything observed so far, without what failed or was stopped early, in order."""
         return list(zip(map(dict, self._told), (self._sign * self._y).tolist(), strict=True))
 
     @property
@@ -169,7 +178,10 @@ class Optimizer:
 
     def _summary(self) -> Summary:
         best, count = self.best, self._candidates
-        told = f"{len(self._y)} observed, {len(self._failed)} failed, {len(self._pending)} pending"
+        failed = int(np.sum(np.isnan(self._limit)))
+        told = f"{len(self._y)} observed, {failed} failed, {len(self._pending)} pending"
+        if failed < len(self._limit):
+            told += f", {len(self._limit) - failed} stopped early"
         point = "" if best is None else ", ".join(f"{k}={shown(v)}" for k, v in best.x.items())
         return Summary(
             f"Optimizer to {self.prior.direction}",
@@ -196,16 +208,23 @@ class Optimizer:
                 f"`fixed` has {unknown[0]!r}, which is none of the dimensions "
                 f"{list(self.space.names)}; leave it out."
             )
-        (anywhere,) = self.space.decode(np.full((1, self.space.num_columns), 0.5))
-        (values,) = self.space.encode([{**anywhere, **fixed}], where="fixed")
-        named = zip(self.space.names, self.space.dimensions, strict=True)
+        named = list(zip(self.space.names, self.space.dimensions, strict=True))
+        for name in fixed:
+            _require_possible(name, name, fixed, dict(named))
         held = np.concatenate([np.full(d.num_columns, name in fixed) for name, d in named])
-        return Moves(self.space, held, values)
+        # Each dimension by itself: it counts where it exists, and that may not be known yet.
+        values = [
+            d.encode([fixed[name]], complaint("fixed", f"dimension {name!r}"))[0]
+            if name in fixed
+            else np.full(d.num_columns, 0.5)
+            for name, d in named
+        ]
+        return Moves(self.space, held, np.concatenate(values))
 
     def _suggest(self, moves: Moves) -> Float[np.ndarray, " d"]:
         rng = np.random.default_rng([self._seed, self._num_asked])
         self._num_asked += 1
-        run = RunSoFar(self._x, self._y, self._pending, self._failed)
+        run = RunSoFar(self._x, self._y, self._pending, self._lost, self._limit)
         belief = self._settled_belief()
         if self._candidates is None:
             return propose(belief, self._acquisition, moves, run, self._search, rng)
@@ -215,7 +234,7 @@ class Optimizer:
 
     def _settled_belief(self) -> AbstractBelief:
         """The belief at the trust that the observations alone give to a guarded prior: beliefs
-        about pending and failed queries are no evidence."""
+        about pending and lost queries are no evidence."""
         trust = self.trust
         return self._belief if trust is None else self._belief.settled(trust)
 
@@ -223,7 +242,7 @@ class Optimizer:
         self, candidates: Float[np.ndarray, "m d"], moves: Moves
     ) -> Bool[np.ndarray, " m"]:
         """Which candidates have not been asked and have the values that are fixed, one at least."""
-        allowed = unused(candidates, np.vstack([self._x, self._pending, self._failed]))
+        allowed = unused(candidates, np.vstack([self._x, self._pending, self._lost]))
         if not allowed.any():
             raise ValueError(
                 f"All {len(candidates)} candidates have been asked; stop here, or start an "
@@ -245,6 +264,21 @@ def _checked(
     if not rows:
         raise ValueError("`candidates` is empty; give at least one point, or leave it out.")
     return rows, space.encode(rows, where="candidates")
+
+
+def _require_possible(
+    name: str, ancestor: str, fixed: Point, dimensions: dict[str, Dimension]
+) -> None:
+    """Raise an error if other fixed values keep `name`, or an ancestor of it, from existing."""
+    for parent, values in dimensions[ancestor].when:
+        if parent not in fixed:
+            _require_possible(name, parent, fixed, dimensions)
+        elif fixed[parent] not in values:
+            raise ValueError(
+                f"`fixed` has {name!r}, which needs {parent!r} to be "
+                f"{' or '.join(map(repr, values))}, and fixes {parent!r} at {fixed[parent]!r}; "
+                "leave out one of the two."
+            )
 
 
 def _number(x: Point, value: Any) -> float:

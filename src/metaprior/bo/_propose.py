@@ -1,4 +1,4 @@
-"""The next query of a run, with queries under way and failures respected."""
+"""The next query of a run, with queries under way, failures and early stops respected."""
 
 from typing import NamedTuple
 
@@ -12,30 +12,64 @@ from metaprior.bo._search import Search, maximum
 
 # Two points of the unit cube closer than this are the same query.
 SAME_POINT = 1e-9
+# Without noise, a question that was answered is not worth asking again, nor one this near to it.
+REPEATED = 1e-6
+# Nothing is tried this near to a query that failed or was stopped early.
+NEAR_LOST = 1e-3
+# Answers that differ by less than this, relative to the largest difference, are the same.
+ROUNDING = 1e-6
 
 
 class RunSoFar(NamedTuple):
-    """What is known of a run: observations, queries under way, and queries that failed."""
+    """What is known of a run: observations, queries under way, and queries that were lost.
+
+    - `lost`: queries that failed or were stopped early.
+    - `limit`: what each of those is at most; NaN for the worst observation.
+    """
 
     x: Float[np.ndarray, "n d"]
     y: Float[np.ndarray, " n"]
     pending: Float[np.ndarray, "p d"]
-    failed: Float[np.ndarray, "f d"]
+    lost: Float[np.ndarray, "l d"]
+    limit: Float[np.ndarray, " l"]
 
     def believed(self, belief: AbstractBelief) -> ConditionedBelief:
-        """`belief` as if every query had returned: pending ones what is expected of them, failed
-        ones no more than the worst observation."""
-        ghosts = np.vstack([self.pending, self.failed])
+        """`belief` as if every query had returned: pending ones what is expected of them, lost
+        ones the same, but no more than their limit."""
+        ghosts = np.vstack([self.pending, self.lost])
         observed = belief.condition(self.x, self.y)
         if len(ghosts) == 0:
             return observed
         expected = observed.moments(ghosts).mean
         worst = np.min(self.y, initial=np.inf)
-        is_failed = np.arange(len(ghosts)) >= len(self.pending)
-        values = np.where(is_failed, np.minimum(expected, worst), expected)
+        limit = np.where(np.isnan(self.limit), worst, self.limit)
+        limits = np.concatenate([np.full(len(self.pending), np.inf), limit])
+        values = np.minimum(expected, limits)
         # What was made up is no evidence for or against any part of the belief.
         weighed = belief.fixed(self.x, self.y)
         return weighed.condition(np.vstack([self.x, ghosts]), np.append(self.y, values))
+
+    def is_open(self, points: Float[np.ndarray, "m d"]) -> Bool[np.ndarray, " m"]:
+        """Which of `points` are not under way, and not near one that was lost."""
+        return unused(points, self.pending) & unused(points, self.lost, within=NEAR_LOST)
+
+    def is_new(self, points: Float[np.ndarray, "m d"]) -> Bool[np.ndarray, " m"]:
+        """Which of `points` have, beside that, an answer that is not known yet."""
+        known = self.x[:0] if self.is_noisy else self.x
+        return self.is_open(points) & unused(points, known, within=REPEATED)
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether one question got two answers. What a model calls noise is no evidence: it may
+        be a rough function."""
+        if len(self.y) == 0:
+            return False
+        rounding = ROUNDING * (np.max(self.y) - np.min(self.y))
+        repeats = (
+            ~unused(self.x, x[None]) & (np.abs(self.y - y) > rounding)
+            for x, y in zip(self.x, self.y, strict=True)
+        )
+        return any(repeat.any() for repeat in repeats)
 
 
 def propose(
@@ -49,18 +83,28 @@ def propose(
     """The valid point that is worth most.
 
     A prior that is sure of a corner, or a space of few values, can put the maximum on a query that
-    is under way or has failed; then the best candidate of the search that is neither takes its
-    place. Where nothing else is left, it is asked again.
+    is under way, was lost or has been answered; then the best candidate of the search that is none
+    of these takes its place. In a space that is used up, the best answered one is asked again, and
+    where nothing else is left, any.
     """
     believed = run.believed(belief)
     candidates = search.candidates(moves, believed.x, believed.y, rng)
     scored = acquisition.score(believed, candidates, rng)
     x = maximum(scored, moves, candidates, search)
-    avoided = np.vstack([run.pending, run.failed])
-    if unused(x[None], avoided).all():
+    if run.is_new(x[None]).all():
         return x
-    allowed = unused(candidates, avoided)
-    return candidates[_best(scored.values, allowed)] if allowed.any() else x
+    values = scored.values
+    if moves.is_discrete and not run.is_new(candidates).any():
+        # One move away from the points that were tried is one that was not, if there is any.
+        tried = moves.placed(believed.x)
+        beside = np.concatenate([moves.neighbours(point) for point in tried])
+        candidates = np.concatenate([candidates, beside])
+        values = np.append(values, scored.score.values(beside))
+    for is_allowed in (run.is_new, run.is_open):
+        allowed = is_allowed(candidates)
+        if allowed.any():
+            return candidates[_best(values, allowed)]
+    return x
 
 
 def propose_among(
@@ -82,10 +126,13 @@ def _best(values: Float[np.ndarray, " m"], allowed: Bool[np.ndarray, " m"]) -> i
 
 
 def unused(
-    points: Float[np.ndarray, "m d"], used: Float[np.ndarray, "n d"]
+    points: Float[np.ndarray, "m d"],
+    used: Float[np.ndarray, "n d"],
+    *,
+    within: float = SAME_POINT,
 ) -> Bool[np.ndarray, " m"]:
-    """Which of `points` are none of the queries in `used`."""
+    """Which of `points` are none of the queries in `used`, and not `within` this of one."""
     is_unused = np.ones(len(points), bool)
     for x in used:
-        is_unused &= np.any(np.abs(points - x) > SAME_POINT, axis=1)
+        is_unused &= np.any(np.abs(points - x) > within, axis=1)
     return is_unused

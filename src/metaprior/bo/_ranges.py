@@ -1,7 +1,7 @@
 """Ranges: what a task allows of one dimension, without regard to what a prior knows of it."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
 from metaprior.data import Categorical, Choice, Dimension, Integer, Real
@@ -48,6 +48,11 @@ class Numbers:
         if self.log:
             return Integer(int(self.low), int(self.high), log=True)
         return Integer(0, self.count - 1)
+
+    @property
+    def coarse(self) -> "Numbers":
+        """The same without a grid that is as good as none."""
+        return replace(self, step=None) if self.step and self.count > _MOST_STEPS else self
 
     def within(self, dimension: Dimension) -> "Numbers | None":
         """Those that are values of `dimension`, one at least; `None` if there are none."""
@@ -142,14 +147,52 @@ def whole_range(dimension: Dimension) -> Range:
     """Everything that `dimension` allows."""
     if isinstance(dimension, Categorical):
         return Options(dimension.choices)
-    step = 1.0 if isinstance(dimension, Integer) else None
+    step = dimension.step or (1 if isinstance(dimension, Integer) else None)
+    step = None if step is None else float(step)
     return Numbers(float(dimension.low), float(dimension.high), dimension.log, step)
+
+
+def surplus(numbers: Numbers, dimension: Dimension) -> tuple[float, float] | None:
+    """The part of the unit interval of `numbers` that is in the bounds of `dimension`, if there are
+    numbers outside of it; else `None`.
+
+    An end that no number lies beyond is the end of the interval.
+    """
+    assert not isinstance(dimension, Categorical)
+    low, high = float(dimension.low), float(dimension.high)
+    slack = _ROUNDING * (high - low)
+    below, above = numbers.low < low - slack, numbers.high > high + slack
+    if not (below or above):
+        return None
+    start, width, log = numbers.line
+    # There are no logarithms of the bounds of a linear range that starts at 0 or below.
+    ends = [math.log(max(end, numbers.low)) if log else end for end in (low, high)]
+    first, last = ((end - start) / width for end in ends)
+    return first if below else min(first, 0.0), last if above else max(last, 1.0)
+
+
+def new_choices(options: Options, dimension: Dimension) -> list[Choice]:
+    """Choices that `dimension` does not have; 1 and True are not the same."""
+    known = options.within(dimension)
+    return [c for c in options.choices if known is None or c not in known.choices]
+
+
+def covers(part: Range, every: Range) -> bool:
+    """Whether a part of a range, by its `within`, is all of it."""
+    if isinstance(every, Options) or isinstance(part, Options):
+        return isinstance(part, Options) and part == every
+    slack = _ROUNDING * (every.high - every.low)
+    if every.step is not None:
+        slack += _ON_THE_GRID * every.step
+    return abs(part.low - every.low) <= slack and abs(part.high - every.high) <= slack
 
 
 def line_of(dimension: Dimension) -> Line:
     """How a dimension of a space lies in its unit interval."""
     assert not isinstance(dimension, Categorical)
-    if isinstance(dimension, Real):
-        return Numbers(dimension.low, dimension.high, dimension.log).line
+    if isinstance(dimension, Real) or dimension.step is not None:
+        numbers = whole_range(dimension)
+        assert isinstance(numbers, Numbers)
+        return numbers.line
     grid = dimension.grid
     return Line(grid.start if dimension.log else grid.start + dimension.low, grid.width, grid.log)

@@ -2,7 +2,8 @@
 
 Spaces may be mixed. Integers are relaxed during the ascent and snapped after it; categories are
 searched by the candidates and, like integers, by single steps to neighbouring values at the end,
-the reals following every step.
+the reals following every step. Where dimensions exist under conditions, the best candidate of each
+branch is a start, and what decides on branches moves by such steps only.
 """
 
 from dataclasses import dataclass
@@ -65,13 +66,16 @@ def maximum(
     """
     score = scored.score
     starts = _starts(candidates, scored.values, search.num_starts)
-    tops, values = _climbed(score, starts, moves.is_free, search)
+    branches = moves.best_of_branches(candidates, scored.values)
+    if len(branches):
+        starts = np.unique(np.concatenate([starts, branches]), axis=0)
+    tops, values = _climbed(score, starts, moves, moves.is_free, search)
     if moves.is_discrete:
         tops = moves.snap(tops)
         for _ in range(search.neighbour_rounds):
-            stepped = _best_neighbours(score, moves, tops)
+            stepped = _best_neighbours(score, moves, tops, branches)
             # The reals were chosen for integers between the steps: they follow what is discrete.
-            moved, values = _climbed(score, stepped, moves.is_real, search)
+            moved, values = _climbed(score, stepped, moves, moves.is_real, search)
             if np.array_equal(moved, tops):
                 break
             tops = moved
@@ -85,10 +89,12 @@ def maximum(
 def _climbed(
     score: AbstractSmoothFunction,
     starts: Float[np.ndarray, "r d"],
-    moving: Bool[np.ndarray, " d"],
+    moves: Moves,
+    columns: Bool[np.ndarray, " d"],
     search: Search,
 ) -> tuple[Float[np.ndarray, "r d"], Float[np.ndarray, " r"]]:
-    """The tops above the starts, reached by the columns that are moving, and their scores."""
+    """The tops above the starts, reached by those of the columns that exist, and their scores."""
+    moving = moves.existing(columns, starts)
     if not moving.any():
         return starts, score.values(starts)
     # What does not move stays where it is: the box around it is closed.
@@ -98,10 +104,13 @@ def _climbed(
 
 
 def _best_neighbours(
-    score: AbstractSmoothFunction, moves: Moves, points: Float[np.ndarray, "r d"]
+    score: AbstractSmoothFunction,
+    moves: Moves,
+    points: Float[np.ndarray, "r d"],
+    branches: Float[np.ndarray, "b d"],
 ) -> Float[np.ndarray, "r d"]:
     """The best of each point and its neighbours."""
-    options = [moves.neighbours(point) for point in points]
+    options = [moves.neighbours(point, branches) for point in points]
     ends = np.cumsum([len(own) for own in options])
     values = np.split(score.values(np.concatenate(options)), ends[:-1])
     return np.stack([own[np.argmax(v)] for own, v in zip(options, values, strict=True)])

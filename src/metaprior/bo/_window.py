@@ -1,8 +1,9 @@
-r"""A window on a space: some of its dimensions, with fewer values of each, the others held still.
+r"""A window on a space: what a task uses of it, the other dimensions held still.
 
 A prior knows the union of what past tasks have tried. A new task may allow less: other bounds, a
-step, another scale, fewer choices, or it may lack a dimension. Its points then live in a unit cube
-of their own, and a map brings them to the cube that the prior was learned on:
+step, another scale, fewer choices, or it may lack a dimension. It may also allow more: wider
+bounds, new choices, new dimensions. Its points then live in a unit cube of their own, and a map
+brings them to the cube that the prior was learned on, or to the nearest point of it:
 
     symbol      meaning                                              shape
     u           point of the window's cube                           (w,)
@@ -16,7 +17,8 @@ $g$ changes the scale where the whole space has another.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,18 +28,27 @@ from metaprior.belief import (
     IDENTITY,
     LOGARITHM,
     AbstractBelief,
+    EmbeddingView,
+    ExtendedBelief,
+    NearestKnown,
+    Novelty,
     SeenThrough,
     UnitView,
 )
-from metaprior.bo._ranges import Line, Numbers, Options, Range, line_of
-from metaprior.data import Categorical, Dimension, Space
+from metaprior.bo._moves import free_moves
+from metaprior.bo._ranges import Line, Numbers, Options, Range, line_of, new_choices, surplus
+from metaprior.data import Categorical, Dimension, Integer, Space
+
+# At so many points a prior is asked what a usual and a large value is.
+NUM_POINTS = 256
 
 
 @dataclass(frozen=True)
 class Window:
-    """The part of `whole` that a task uses.
+    """What a task uses of the space `whole`, and what it adds to it.
 
-    - `ranges`: what it may try of each dimension that it uses, at least one.
+    - `ranges`: what it may try of each dimension that it uses, at least one. Names that `whole`
+      lacks, or has with another kind of values, are new dimensions.
     - `held`: the value of each dimension of which it knows one value only; dimensions that are not
       named at all are held in the middle, categories at their first choice.
     """
@@ -46,16 +57,22 @@ class Window:
     ranges: tuple[tuple[str, Range], ...]
     held: tuple[tuple[str, Any], ...] = ()
 
-    @property
+    @cached_property
     def space(self) -> Space:
-        """The window's own space, without names and units of the task."""
-        return Space(**{f"x{i}": r.dimension for i, (_, r) in enumerate(self.ranges)})
+        """The window's own space, without names and units of the task; dimensions of `whole` exist
+        in it under the same conditions, as far as the task decides them."""
+        return Space(
+            **{
+                f"x{i}": replace(r.dimension, when=self._when(name))
+                for i, (name, r) in enumerate(self.ranges)
+            }
+        )
 
     def encode(self, point: Mapping[str, Any]) -> dict[str, Any] | None:
         """A point in the task's units as one of `space`; `None` if it lies outside of the window.
 
         A dimension that the point lacks is taken in the middle of its range, or at its first
-        choice.
+        choice; what does not exist there is left out.
         """
         if any(name in point and not _same(point[name], value) for name, value in self.held):
             return None
@@ -65,17 +82,89 @@ class Window:
             if at is None:
                 return None
             encoded[f"x{i}"] = at
-        return encoded
+        return {own: encoded[own] for own in self.space.existing(encoded)}
 
     def decode(self, point: Mapping[str, Any]) -> dict[str, Any]:
         """A point of `space` in the task's units."""
-        return {name: r.value(point[f"x{i}"]) for i, (name, r) in enumerate(self.ranges)}
+        return {
+            name: r.value(point[f"x{i}"])
+            for i, (name, r) in enumerate(self.ranges)
+            if f"x{i}" in point
+        }
 
     def through(self, belief: AbstractBelief) -> AbstractBelief:
         """The belief as it looks through the window: the same over `space`."""
         # The GP that a guard falls back to has learned nothing on the whole space, so the guard
         # stays outside of the window.
-        return belief.guarding(SeenThrough(belief.unguarded, self.map()))
+        learned, novelty = belief.unguarded, self.novelty()
+        if novelty.is_nothing:
+            seen = SeenThrough(learned, self.map())
+        else:
+            nearest = NearestKnown(self.map(), self._stopped())
+            anywhere = np.random.default_rng(0).uniform(size=(NUM_POINTS, self.whole.num_columns))
+            points = free_moves(self.whole).snap(anywhere)
+            seen = ExtendedBelief(learned, nearest, novelty, points)
+        if self.space.conditions is None:
+            return belief.guarding(seen)
+        # That GP sees which dimensions exist; what was learned has its own way to see it.
+        only_points = SeenThrough(seen, _first_columns(self.space))
+        return SeenThrough(belief.guarding(only_points), EmbeddingView(self.space))
+
+    def known_dimension(self, name: str) -> Dimension | None:
+        """The dimension of `whole` that a range of the task is about; `None` for a new one."""
+        if name not in self.whole.names:
+            return None
+        dimension = self.whole.dimensions[self.whole.names.index(name)]
+        is_category = isinstance(dict(self.ranges).get(name), Options)
+        return dimension if is_category == isinstance(dimension, Categorical) else None
+
+    def _when(self, name: str) -> dict[str, list[Any]]:
+        """The condition of a dimension, in terms of the window's space; none where the task does
+        not decide, or contradicts what `whole` says."""
+        known = self.known_dimension(name)
+        own = {other: (i, r) for i, (other, r) in enumerate(self.ranges)}
+        when = {}
+        for parent, values in known.when if known is not None else ():
+            if parent not in own or self.known_dimension(parent) is None:
+                continue
+            i, r = own[parent]
+            found = [r.coordinate(value) for value in values]
+            found = [at for at in found if at is not None]
+            dimension = r.dimension
+            count = len(dimension.choices) if isinstance(dimension, Categorical) else None
+            if isinstance(dimension, Integer):
+                count = int(dimension.grid.last - dimension.grid.first) + 1
+            if count is None or not found:
+                return {}
+            if len(found) < count:
+                when[f"x{i}"] = found
+        return when
+
+    def novelty(self) -> Novelty:
+        """What of the task's cube `whole` does not have."""
+        low, high, is_new_choice, is_new = [], [], [], []
+        for name, r in self.ranges:
+            dimension, width = self.known_dimension(name), r.dimension.num_columns
+            ends = (-math.inf, math.inf)
+            chosen = [False] * width
+            if dimension is not None and isinstance(r, Numbers):
+                ends = surplus(r, dimension) or ends
+            elif dimension is not None and isinstance(r, Options):
+                chosen = [choice in new_choices(r, dimension) for choice in r.choices]
+            low += [ends[0]] * width
+            high += [ends[1]] * width
+            is_new_choice += chosen
+            is_new += [dimension is None] * width
+        return Novelty(*map(np.array, (low, high, is_new_choice, is_new)))
+
+    def _stopped(self) -> np.ndarray:
+        """Columns of `whole` whose ends some values of the task lie beyond."""
+        stopped = []
+        for name, dimension in zip(self.whole.names, self.whole.dimensions, strict=True):
+            r = dict(self.ranges).get(name) if self.known_dimension(name) else None
+            beyond = isinstance(r, Numbers) and surplus(r, dimension) is not None
+            stopped += [beyond] * dimension.num_columns
+        return np.array(stopped)
 
     def map(self) -> UnitView:
         """From the window's cube to that of the whole space."""
@@ -85,7 +174,7 @@ class Window:
         rows = []
         for name, dimension in zip(self.whole.names, self.whole.dimensions, strict=True):
             r = ranges.get(name)
-            if r is None:
+            if r is None or self.known_dimension(name) is None:
                 rows += _held(dimension, held.get(name))
             elif isinstance(r, Numbers):
                 rows.append(_numeric(r.line, line_of(dimension), columns[name]))
@@ -95,14 +184,26 @@ class Window:
         for i, row in enumerate(rows):
             if row.column is not None:
                 matrix[i, row.column] = row.slope
+            matrix[i, list(row.averaged)] = row.share
         return UnitView(
             matrix,
-            *(np.array([getattr(row, name) for row in rows]) for name in _Row._fields[2:]),
+            *(np.array([getattr(row, name) for row in rows]) for name in _UNIT_VIEW),
         )
 
 
+# Fields of `UnitView` after the matrix, and of a row of it.
+_UNIT_VIEW = ("offset", "bend", "start", "width")
+
+
+def _first_columns(space: Space) -> UnitView:
+    """From what models see of points of a space back to the points."""
+    d, zeros = space.num_columns, np.zeros(space.num_columns)
+    matrix = np.eye(d, space.num_inputs)
+    return UnitView(matrix, zeros, np.full(d, IDENTITY), zeros, np.ones(d))
+
+
 class _Row(NamedTuple):
-    """One column of the whole space as a function of one column of the window, or of none."""
+    """One column of the whole space as a function of columns of the window."""
 
     column: int | None = None
     slope: float = 0.0
@@ -110,6 +211,9 @@ class _Row(NamedTuple):
     bend: int = IDENTITY
     start: float = 0.0
     width: float = 1.0
+    # Columns of new choices, and how much of each this one is.
+    averaged: tuple[int, ...] = ()
+    share: float = 0.0
 
 
 def _same(value: Any, other: Any) -> bool:
@@ -134,10 +238,18 @@ def _numeric(own: Line, whole: Line, column: int) -> _Row:
 
 
 def _chosen(options: Options, dimension: Dimension, first_column: int) -> list[_Row]:
+    """A new choice is taken to be the mean of those that are known."""
     assert isinstance(dimension, Categorical)
-    index = {choice: i for i, choice in enumerate(options.choices)}
-    found = [index.get(choice) for choice in dimension.choices]
-    return [_Row() if i is None else _Row(first_column + i, 1.0) for i in found]
+    unknown = new_choices(options, dimension)
+    index = {c: i for i, c in enumerate(options.choices) if c not in unknown}
+    averaged = tuple(first_column + options.choices.index(choice) for choice in unknown)
+    share = 1.0 / len(dimension.choices)
+    rows = []
+    for choice in dimension.choices:
+        own = index.get(choice)
+        column, slope = (None, 0.0) if own is None else (first_column + own, 1.0)
+        rows.append(_Row(column, slope, averaged=averaged, share=share))
+    return rows
 
 
 def _held(dimension: Dimension, value: Any) -> list[_Row]:

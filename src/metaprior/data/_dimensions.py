@@ -7,18 +7,30 @@ r"""The kinds of dimension, and the map of each between its own values and the u
 | `Categorical` | one of $c$ choices | $c$ | one-hot |
 
 with $t$ the logarithm for `log=True`, else the identity. The half steps give every integer a bin of
-its own, so that a uniform draw rounds to uniform integers.
+its own, so that a uniform draw rounds to uniform integers. With `step=s` the values are
+$l, l + s, \dots, h$, and lie like the integers from 0 to $(h - l) / s$.
+
+With `when={parent: values, ...}` a dimension exists only where every parent has one of the values
+(see `_conditions`).
 """
 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from types import ModuleType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from jaxtyping import Float
 
+from metaprior.data._grid import (
+    LARGEST_INTEGER,
+    IntegerGrid,
+    checked_step,
+    decimals,
+    levels_of,
+    linear_grid,
+    num_steps,
+)
 from metaprior.data._points import (
     Column,
     Complaint,
@@ -26,31 +38,36 @@ from metaprior.data._points import (
     as_number,
     finite_numbers,
 )
+from metaprior.data._when import Choice as Choice
+from metaprior.data._when import When, as_json, conditions_given, described
 from metaprior.words import shortened
-
-Choice: TypeAlias = str | int | float | bool
 
 # Relative slack at the bounds: values that were computed (10**x, low + step * i) land just outside.
 _SLACK = 1e-9
-# Beyond this, float64 positions no longer tell neighbouring integers apart with room to spare.
-_LARGEST_INTEGER = 2**40
-# Relative: a position on the edge between two bins belongs to the upper one, whichever way the
-# last bit was rounded; NumPy and a compiled function then agree on it.
-_TIE = 1e-13
 
 
 @dataclass(frozen=True, repr=False)
 class Real:
-    """A real number between `low` and `high`, both included; `log` spreads orders of magnitude."""
+    """A real number between `low` and `high`, both included; `log` spreads orders of magnitude.
+
+    - `step`: only `low`, `low + step`, ... up to `high`.
+    - `when`: the values of other dimensions under which this one exists.
+    """
 
     low: float | int  # an int becomes a float
     high: float | int
     log: bool = False
+    step: float | int | None = field(default=None, kw_only=True)
+    when: Any = field(default=(), kw_only=True)  # a dict of lists becomes a tuple
 
     def __post_init__(self) -> None:
         low, high = _bounds(self)
         object.__setattr__(self, "low", float(low))
         object.__setattr__(self, "high", float(high))
+        object.__setattr__(self, "when", conditions_given(self.when))
+        if self.step is not None:
+            object.__setattr__(self, "step", float(checked_step(self)))
+            return
         start, stop = self._ends()
         if not 0 < stop - start < math.inf:
             problem = "too close together" if stop - start <= 0 else "too far apart"
@@ -63,11 +80,18 @@ class Real:
     def num_columns(self) -> int:
         return 1
 
+    @property
+    def grid(self) -> IntegerGrid | None:
+        """Where the values lie; `None` without a step."""
+        return None if self.step is None else linear_grid(0, num_steps(self))
+
     def encode(self, column: Column, complain: Complaint) -> Float[np.ndarray, "m 1"]:
         """Positions in the unit interval; the first value that does not belong raises an error."""
         values = finite_numbers(column, complain)
         low, high = self.low - self._slack(self.low), self.high + self._slack(self.high)
         _refuse((values < low) | (values > high), values, self, complain)
+        if self.grid is not None:
+            return self.grid.position(levels_of(values, self, complain), np)[:, None]
         values = np.clip(values, self.low, self.high)
         start, stop = self._ends()
         positions = ((np.log(values) if self.log else values) - start) / (stop - start)
@@ -76,6 +100,8 @@ class Real:
     def decode(self, unit: Float[np.ndarray, "m 1"]) -> list[float]:
         """Values at positions of the unit interval; the ends give the bounds exactly."""
         position = np.clip(unit[:, 0], 0.0, 1.0)
+        if self.grid is not None:
+            return [self.value(level) for level in self.grid.nearest_level(position, np)]
         start, stop = self._ends()
         with np.errstate(over="ignore"):  # exp(log(h)) may exceed the largest float; clipped below
             values = start + position * (stop - start)
@@ -84,8 +110,17 @@ class Real:
         values = np.where(position <= 0, self.low, np.where(position >= 1, self.high, values))
         return values.tolist()
 
+    def value(self, level: float | int) -> float:
+        """The value at a level of the grid, with no more decimals than bounds and step have."""
+        assert self.step is not None
+        if level >= num_steps(self):  # without the rounding of a step such as 1/3
+            return float(self.high)
+        digits = max(decimals(self.low), decimals(self.step))
+        return round(self.low + float(level) * self.step, digits)
+
     def to_json(self) -> dict[str, Any]:
-        return {"type": "real", "low": self.low, "high": self.high, "log": self.log}
+        plain = {"type": "real", "low": self.low, "high": self.high, "log": self.log}
+        return plain | _extras(self)
 
     def _slack(self, bound: float) -> float:
         if self.log:
@@ -97,51 +132,36 @@ class Real:
         return (math.log(self.low), math.log(self.high)) if self.log else (self.low, self.high)
 
 
-class IntegerGrid(NamedTuple):
-    r"""Where integers lie in the unit interval; of one dimension, or of many columns at once.
-
-    An integer is named by its level: the integer itself on a log scale, else its distance from
-    `low`, which keeps large offsets out of the arithmetic. Level $k$ lies at
-    $(t(k) - \mathrm{start}) / \mathrm{width}$.
-    """
-
-    log: Any
-    first: Any
-    last: Any
-    start: Any
-    width: Any
-
-    def position(self, level: Any, xp: ModuleType) -> Any:
-        """The position of `level`, computed with `xp`, which is NumPy or its JAX twin."""
-        # The inner `where` keeps the logarithm of a linear level, which may be 0, from being taken.
-        coordinate = xp.where(self.log, xp.log(xp.where(self.log, level, 1.0)), level)
-        return (coordinate - self.start) / self.width
-
-    def nearest_level(self, unit: Any, xp: ModuleType) -> Any:
-        """The level in whose bin the position `unit` falls."""
-        coordinate = self.start + unit * self.width
-        value = xp.where(self.log, xp.exp(xp.where(self.log, coordinate, 0.0)), coordinate)
-        return xp.clip(xp.floor((value + 0.5) * (1 + _TIE)), self.first, self.last)
-
-
 @dataclass(frozen=True, repr=False)
 class Integer:
-    """An integer between `low` and `high`, both included; `log` spreads orders of magnitude."""
+    """An integer between `low` and `high`, both included; `log` spreads orders of magnitude.
+
+    - `step`: only `low`, `low + step`, ... up to `high`.
+    - `when`: the values of other dimensions under which this one exists.
+    """
 
     low: int
     high: int
     log: bool = False
+    step: int | None = field(default=None, kw_only=True)
+    when: Any = field(default=(), kw_only=True)  # a dict of lists becomes a tuple
 
     def __post_init__(self) -> None:
         low, high = _bounds(self)
         for bound in (low, high):
-            if bound != int(bound) or abs(bound) > _LARGEST_INTEGER:
+            if bound != int(bound) or abs(bound) > LARGEST_INTEGER:
                 raise ValueError(
-                    f"A bound of {self} is not an integer of at most {_LARGEST_INTEGER} in size: "
+                    f"A bound of {self} is not an integer of at most {LARGEST_INTEGER} in size: "
                     f"received {bound!r}; round it, or use Real."
                 )
         object.__setattr__(self, "low", int(low))
         object.__setattr__(self, "high", int(high))
+        object.__setattr__(self, "when", conditions_given(self.when))
+        if self.step is not None:
+            step = checked_step(self)
+            if step != int(step):
+                raise ValueError(f"The step of {self} is not an integer; round it, or use Real.")
+            object.__setattr__(self, "step", int(step) if step > 1 else None)
 
     def __repr__(self) -> str:
         return _described(self)
@@ -152,10 +172,10 @@ class Integer:
 
     @property
     def grid(self) -> IntegerGrid:
-        first, last = (self.low, self.high) if self.log else (0, self.high - self.low)
-        scale = math.log if self.log else float
-        start = scale(first - 0.5)
-        return IntegerGrid(self.log, first, last, start, scale(last + 0.5) - start)
+        if self.log:
+            start = math.log(self.low - 0.5)
+            return IntegerGrid(True, self.low, self.high, start, math.log(self.high + 0.5) - start)
+        return linear_grid(0, num_steps(self))
 
     def encode(self, column: Column, complain: Complaint) -> Float[np.ndarray, "m 1"]:
         """Positions in the unit interval; the first value that does not belong raises an error."""
@@ -166,28 +186,46 @@ class Integer:
             row = int(fractional[0])
             raise complain(row, f"received {values[row]}, which is not an integer; round it")
         _refuse((rounded < self.low) | (rounded > self.high), values, self, complain)
+        if self.step is not None:
+            return self.grid.position(levels_of(rounded, self, complain), np)[:, None]
         level = rounded if self.log else rounded - self.low
         return self.grid.position(level, np)[:, None]
 
     def decode(self, unit: Float[np.ndarray, "m 1"]) -> list[int]:
         """The integers in whose bins the positions fall."""
         level = self.grid.nearest_level(np.clip(unit[:, 0], 0.0, 1.0), np)
-        offset = 0 if self.log else self.low
-        return [int(k) + offset for k in level]
+        return [self.value(k) for k in level]
+
+    def value(self, level: float | int) -> int:
+        """The integer at a level of the grid."""
+        return int(level) if self.log else int(level) * (self.step or 1) + self.low
+
+    def level(self, value: Any) -> int | None:
+        """The level of the grid that `value` has; `None` if it is none of the integers."""
+        number = as_number(value)
+        if number is None or not self.low <= number <= self.high or number != int(number):
+            return None
+        level, rest = divmod(int(number) - (0 if self.log else self.low), self.step or 1)
+        return None if rest else level
 
     def to_json(self) -> dict[str, Any]:
-        return {"type": "integer", "low": self.low, "high": self.high, "log": self.log}
+        plain = {"type": "integer", "low": self.low, "high": self.high, "log": self.log}
+        return plain | _extras(self)
 
 
 @dataclass(frozen=True, repr=False)
 class Categorical:
-    """One of two or more choices (text, numbers or bools) without an order."""
+    """One of two or more choices (text, numbers or bools) without an order.
+
+    - `when`: the values of other dimensions under which this one exists.
+    """
 
     choices: tuple[Choice, ...]
+    when: When
     # Python holds 1, 1.0 and True for equal: without this, so would two spaces that differ in them.
     _types: tuple[type, ...] = field(init=False)
 
-    def __init__(self, choices: Iterable[Choice]) -> None:
+    def __init__(self, choices: Iterable[Choice], *, when: Any = ()) -> None:
         if isinstance(choices, (str, bytes)) or not isinstance(choices, Iterable):
             raise TypeError(f"Categorical needs a list of choices, received {choices!r}.")
         natives = tuple(as_native(choice) for choice in choices)
@@ -210,9 +248,10 @@ class Categorical:
             )
         object.__setattr__(self, "choices", natives)
         object.__setattr__(self, "_types", tuple(type(choice) for choice in natives))
+        object.__setattr__(self, "when", conditions_given(when))
 
     def __repr__(self) -> str:
-        return f"Categorical({list(self.choices)})"
+        return f"Categorical({list(self.choices)}{described(self.when)})"
 
     @property
     def num_columns(self) -> int:
@@ -240,7 +279,8 @@ class Categorical:
         return [self.choices[index] for index in np.argmax(unit, axis=1)]
 
     def to_json(self) -> dict[str, Any]:
-        return {"type": "categorical", "choices": list(self.choices)}
+        plain = {"type": "categorical", "choices": list(self.choices)}
+        return plain | as_json(self.when)
 
 
 Dimension: TypeAlias = Real | Integer | Categorical
@@ -279,4 +319,11 @@ def _refuse(
 
 def _described(dimension: Real | Integer) -> str:
     log = f", log={dimension.log}" if dimension.log else ""
-    return f"{type(dimension).__name__}({dimension.low}, {dimension.high}{log})"
+    step = f", step={dimension.step}" if dimension.step is not None else ""
+    when = described(dimension.when)
+    return f"{type(dimension).__name__}({dimension.low}, {dimension.high}{log}{step}{when})"
+
+
+def _extras(dimension: Real | Integer) -> dict[str, Any]:
+    step = {} if dimension.step is None else {"step": dimension.step}
+    return step | as_json(dimension.when)

@@ -25,10 +25,13 @@ def complaint(where: str, name: str) -> Complaint:
     return lambda row, problem: ValueError(f"{prefix}row {row}, {name}: {problem}.")
 
 
-def read_columns(points: Points, names: tuple[str, ...], *, where: str) -> list[Column]:
+def read_columns(
+    points: Points, names: tuple[str, ...], *, where: str, may_lack: frozenset[str] = frozenset()
+) -> list[Column]:
     """The values of `points`, one column for each of `names`, not yet checked.
 
     - `where`: what the points are called in an error, such as `"task 3"`; may be empty.
+    - `may_lack`: the names that a point need not have; `None` stands in their columns then.
     """
     prefix = f"{where}: " if where else ""
     if isinstance(points, (str, bytes, Mapping)):
@@ -37,9 +40,9 @@ def read_columns(points: Points, names: tuple[str, ...], *, where: str) -> list[
             "points; give a list of dicts, one per point."
         )
     if hasattr(points, "columns") and hasattr(points, "to_dict"):
-        return _columns_of_frame(points, names, prefix)
+        return _columns_of_frame(points, names, prefix, may_lack)
     if hasattr(points, "__array__"):
-        return _columns_of_array(np.asarray(points), names, where)
+        return _columns_of_array(np.asarray(points), names, where, may_lack)
     try:
         rows = list(points)
     except TypeError:
@@ -47,7 +50,17 @@ def read_columns(points: Points, names: tuple[str, ...], *, where: str) -> list[
             f"{prefix}received {shortened(points)}, which is not a collection of points; give "
             "a list of dicts, one per point, or a 2-d array."
         ) from None
-    return _columns_of_rows(rows, names, where)
+    return _columns_of_rows(rows, names, where, may_lack)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether nothing stands at this place: `None`, NaN, or what a frame has instead."""
+    # pandas has values of its own for it, of which only the names are known here.
+    return (
+        value is None
+        or type(value).__name__ in ("NAType", "NaTType")
+        or (isinstance(value, (float, np.floating)) and bool(np.isnan(value)))
+    )
 
 
 def as_number(value: Any) -> int | float | None:
@@ -93,7 +106,9 @@ def _to_float(value: Any, row: int, complain: Complaint) -> float:
         return float("inf") if number > 0 else float("-inf")
 
 
-def _columns_of_frame(frame: Any, names: tuple[str, ...], prefix: str) -> list[Column]:
+def _columns_of_frame(
+    frame: Any, names: tuple[str, ...], prefix: str, may_lack: frozenset[str]
+) -> list[Column]:
     if len(frame) == 0:
         return [[] for _ in names]
     columns = list(frame.columns)
@@ -103,16 +118,18 @@ def _columns_of_frame(frame: Any, names: tuple[str, ...], prefix: str) -> list[C
             f"{prefix}the frame has more than one column named {', '.join(sorted(repeated))}; "
             "keep one of them."
         )
-    _check_names(columns, names, f"{prefix}the frame")
+    _check_names(columns, names, f"{prefix}the frame", may_lack)
     table = frame.to_dict("list")
-    return [table[name] for name in names]
+    return [table[name] if name in table else [None] * len(frame) for name in names]
 
 
-def _columns_of_array(array: np.ndarray, names: tuple[str, ...], where: str) -> list[Column]:
+def _columns_of_array(
+    array: np.ndarray, names: tuple[str, ...], where: str, may_lack: frozenset[str]
+) -> list[Column]:
     if array.ndim > 0 and len(array) == 0:
         return [[] for _ in names]
     if array.ndim == 1 and array.dtype == object:  # dicts, or rows, in an array
-        return _columns_of_rows(list(array), names, where)
+        return _columns_of_rows(list(array), names, where, may_lack)
     if array.ndim == 1 and len(names) == 1:
         return [array]
     if array.ndim != 2 or array.shape[1] != len(names):
@@ -124,7 +141,9 @@ def _columns_of_array(array: np.ndarray, names: tuple[str, ...], where: str) -> 
     return list(array.T)
 
 
-def _columns_of_rows(rows: list[Any], names: tuple[str, ...], where: str) -> list[Column]:
+def _columns_of_rows(
+    rows: list[Any], names: tuple[str, ...], where: str, may_lack: frozenset[str]
+) -> list[Column]:
     prefix = f"{where}, " if where else ""
     if rows and isinstance(rows[0], Mapping):
         for index, row in enumerate(rows):
@@ -134,8 +153,8 @@ def _columns_of_rows(rows: list[Any], names: tuple[str, ...], where: str) -> lis
                     f"point as a dict of {_listed(names)}."
                 )
             if len(row) != len(names) or any(name not in row for name in names):
-                _check_names(list(row), names, f"{prefix}row {index}")
-        return [[row[name] for row in rows] for name in names]
+                _check_names(list(row), names, f"{prefix}row {index}", may_lack)
+        return [[row.get(name) for row in rows] for name in names]
     if len(names) == 1 and not any(map(_is_row, rows)):
         return [rows]
     for index, row in enumerate(rows):
@@ -151,14 +170,18 @@ def _is_row(value: Any) -> bool:
     return isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) == 1
 
 
-def _check_names(received: list[Any], names: tuple[str, ...], subject: str) -> None:
-    missing = [name for name in names if name not in received]
+def _check_names(
+    received: list[Any], names: tuple[str, ...], subject: str, may_lack: frozenset[str]
+) -> None:
+    missing = [name for name in names if name not in received and name not in may_lack]
     extra = [name for name in received if name not in names]
     problems = [f"lacks {_listed(missing)}"] if missing else []
     problems += [f"has the unknown {_listed(extra)}"] if extra else []
     if problems:
+        where_they_exist = " where they exist" if may_lack else ""
         raise ValueError(
-            f"{subject} {' and '.join(problems)}; give exactly {_listed(names)} for each point."
+            f"{subject} {' and '.join(problems)}; give exactly {_listed(names)} for each "
+            f"point{where_they_exist}."
         )
 
 

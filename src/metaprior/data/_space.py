@@ -5,21 +5,23 @@ other units. Whole-column masks and tables are computed once, in NumPy, so that 
 JAX compiles are a few operations on vectors, whatever the number of dimensions.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from metaprior.data._conditions import Conditions, conditions_of, settled_whens
 from metaprior.data._dimensions import Categorical as Categorical
 from metaprior.data._dimensions import Dimension as Dimension
 from metaprior.data._dimensions import Integer as Integer
-from metaprior.data._dimensions import IntegerGrid
 from metaprior.data._dimensions import Real as Real
+from metaprior.data._grid import IntegerGrid
+from metaprior.data._points import Column, Complaint, as_native, complaint, is_missing, read_columns
 from metaprior.data._points import Points as Points
-from metaprior.data._points import as_native, complaint, read_columns
 from metaprior.words import shortened
 
 _KINDS = {"real": Real, "integer": Integer, "categorical": Categorical}
@@ -28,13 +30,17 @@ _FIELDS = {
     "integer": {"low", "high", "log"},
     "categorical": {"choices"},
 }
+# Fields that a dimension need not have: plain ones are written as they always were.
+_OPTIONAL = {"real": {"step", "when"}, "integer": {"step", "when"}, "categorical": {"when"}}
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class Space:
     """Named dimensions in the order given: `Space(lr=Real(1e-4, 1e-1, log=True), ...)`.
 
-    A space is a hashable value, so that it can be a static field of what JAX compiles.
+    A point has a value for each dimension that exists there, and no others: `when=` of a dimension
+    says where it exists. A space is a hashable value, so that it can be a static field of what JAX
+    compiles.
     """
 
     names: tuple[str, ...]
@@ -49,6 +55,9 @@ class Space:
                     f"Dimension {name!r} of the space is {dimension!r}; give a Real, an Integer "
                     "or a Categorical."
                 )
+        if any(dimension.when for dimension in dimensions.values()):
+            whens = settled_whens(dimensions)
+            dimensions = {name: replace(d, when=whens[name]) for name, d in dimensions.items()}
         object.__setattr__(self, "names", tuple(dimensions))
         object.__setattr__(self, "dimensions", tuple(dimensions.values()))
 
@@ -62,13 +71,19 @@ class Space:
         return sum(dimension.num_columns for dimension in self.dimensions)
 
     @property
+    def num_inputs(self) -> int:
+        """The width of what models see of a point: that of `embed`."""
+        conditions = self.conditions
+        return self.num_columns + (len(conditions.companions) if conditions else 0)
+
+    @property
     def is_real(self) -> Bool[np.ndarray, " num_columns"]:
         """Which columns move freely in the unit interval."""
         return self._layout.is_real
 
     @property
     def is_integer(self) -> Bool[np.ndarray, " num_columns"]:
-        """Which columns hold an integer's position."""
+        """Which columns hold a position on a grid: of an integer, or of a real with a step."""
         return self._layout.is_integer
 
     @property
@@ -76,34 +91,80 @@ class Space:
         """Which columns belong to a one-hot code."""
         return self._layout.is_categorical
 
+    @property
+    def is_parent(self) -> Bool[np.ndarray, " num_columns"]:
+        """Which columns say whether other dimensions exist."""
+        conditions = self.conditions
+        return conditions.is_parent if conditions else np.zeros(self.num_columns, bool)
+
+    @cached_property
+    def conditions(self) -> Conditions | None:
+        """Where which dimensions exist; `None` if all exist everywhere."""
+        return conditions_of(self.names, self.dimensions)
+
+    def columns_of_points(self, width: int) -> Int[np.ndarray, " num_inputs"]:
+        """Which of `width` columns are those that models see of a point, where they see features
+        of tasks, too: these come between the columns of dimensions and the added ones."""
+        num_added = self.num_inputs - self.num_columns
+        return np.r_[0 : self.num_columns, width - num_added : width]
+
+    def existing(self, point: Mapping[str, Any]) -> list[str]:
+        """The names of the dimensions that exist at a point, as far as it has their parents."""
+        whens = dict(zip(self.names, (d.when for d in self.dimensions), strict=True))
+
+        def exists(name: str) -> bool:
+            return all(
+                parent in point and point[parent] in values and exists(parent)
+                for parent, values in whens[name]
+            )
+
+        return [name for name in self.names if exists(name)]
+
     def as_dicts(self, points: Points, *, where: str = "") -> list[dict[str, Any]]:
         """The same points as a list of dicts, values untouched and not yet checked."""
-        columns = read_columns(points, self.names, where=where)
+        columns = self._columns(points, where)
         rows = zip(*columns, strict=True)
-        return [dict(zip(self.names, map(as_native, row), strict=True)) for row in rows]
+        dicts = [dict(zip(self.names, map(as_native, row), strict=True)) for row in rows]
+        may_lack = self._may_lack
+        if not may_lack:
+            return dicts
+        return [
+            {name: v for name, v in point.items() if name not in may_lack or not is_missing(v)}
+            for point in dicts
+        ]
 
     def encode(self, points: Points, *, where: str = "") -> Float[np.ndarray, "m num_columns"]:
         """Points of the unit cube for points in the user's units.
 
         - `points`: a list of dicts, a frame, a 2-d array (columns in the order of `names`; an
           object array if there are categories), a list of rows, or, in one dimension, plain
-          numbers. May be empty.
+          numbers. May be empty. A dimension that does not exist at a point has no value there: no
+          entry in the dict, `None` or NaN in a row or frame.
         - `where`: what to call the points in an error, such as `"task 3"`.
         """
-        columns = read_columns(points, self.names, where=where)
+        columns = self._columns(points, where)
+        return self.encode_columns(columns, lambda name: complaint(where, f"dimension {name!r}"))
+
+    def encode_columns(
+        self, columns: list[Column], complain: Callable[[str], Complaint]
+    ) -> Float[np.ndarray, "m num_columns"]:
+        """Points of the unit cube for one column of values per dimension.
+
+        - `complain`: how to complain about the column of a name.
+        """
+        if self.conditions is not None:
+            return _encoded_where_given(self, columns, complain)
         named = zip(self.names, self.dimensions, columns, strict=True)
         return np.concatenate(
-            [
-                dimension.encode(column, complaint(where, f"dimension {name!r}"))
-                for name, dimension, column in named
-            ],
+            [dimension.encode(column, complain(name)) for name, dimension, column in named],
             axis=1,
         )
 
     def decode(self, unit: Any) -> list[dict[str, Any]]:
         """Points in the user's units for points of the unit cube, `unit`: `(m, num_columns)`.
 
-        Integers and categories are snapped, reals clipped to their bounds.
+        Integers and categories are snapped, reals clipped to their bounds; a dimension that does
+        not exist at a point is not in its dict.
         """
         unit = np.asarray(unit, np.float64)
         if unit.ndim != 2 or unit.shape[1] != self.num_columns:
@@ -118,7 +179,22 @@ class Space:
             )
         blocks = np.split(unit, self._layout.starts[1:], axis=1)
         values = [d.decode(block) for d, block in zip(self.dimensions, blocks, strict=True)]
-        return [dict(zip(self.names, point, strict=True)) for point in zip(*values, strict=True)]
+        points = [dict(zip(self.names, row, strict=True)) for row in zip(*values, strict=True)]
+        if self.conditions is None:
+            return points
+        return [
+            {name: v for (name, v), is_there in zip(point.items(), there, strict=True) if is_there}
+            for point, there in zip(points, self.conditions.exists(unit), strict=True)
+        ]
+
+    def embed(self, unit: Any, xp: ModuleType = np) -> Any:
+        """What models see of points of the unit cube: from (..., num_columns) to
+        (..., num_inputs). The points themselves, and then a column for each set of numbers that
+        exist together (see `_conditions`); columns that do not exist are canonical.
+
+        - `xp`: NumPy, or its JAX twin for compiled code.
+        """
+        return unit if self.conditions is None else self.conditions.embed(unit, xp)
 
     def snap(self, unit: Float[Any, " num_columns"]) -> Float[Any, " num_columns"]:
         """The valid point of the cube that the point `unit` stands for; `encode(decode(unit))`.
@@ -140,15 +216,17 @@ class Space:
             winners = layout.choice_columns[:, 0] + jnp.argmax(entries, axis=1)
             hot: Any = jnp.equal(winners[layout.owner], np.arange(self.num_columns))
             snapped = jnp.where(layout.is_categorical, hot.astype(snapped.dtype), snapped)
-        return snapped
+        return snapped if self.conditions is None else self.conditions.settle(snapped, jnp)
 
     def neighbours(self, unit: Float[Any, " num_columns"]) -> Float[Any, "k num_columns"]:
         """All points one move away from the snapped point `unit` in one discrete dimension.
 
         First every integer one step down, then every integer one step up (at a bound, the point
         itself, so that their number `k` is static), then every category moved on to the other
-        choices in turn. For compiled code: `unit` is a JAX array.
+        choices in turn. Dimensions that begin to exist start in the middle, or at their first
+        choice. For compiled code: `unit` is a JAX array.
         """
+        import jax
         import jax.numpy as jnp
 
         layout = self._layout
@@ -158,7 +236,8 @@ class Space:
             moved = jnp.clip(level + step, layout.grid.first, layout.grid.last)
             position = layout.grid.position(moved, jnp).astype(unit.dtype)
             stepped.append(jnp.where(layout.integer_rows, position[None, :], unit[None, :]))
-        return jnp.concatenate([*stepped, unit[layout.rotations]])
+        moved = jnp.concatenate([*stepped, unit[layout.rotations]])
+        return moved if self.conditions is None else jax.vmap(self.snap)(moved)
 
     def to_json(self) -> dict[str, Any]:
         """The space as JSON-able values; `Space.from_json` gives an equal space back."""
@@ -185,12 +264,20 @@ class Space:
         return cls(**dimensions)
 
     @cached_property
+    def _may_lack(self) -> frozenset[str]:
+        named = zip(self.names, self.dimensions, strict=True)
+        return frozenset(name for name, dimension in named if dimension.when)
+
+    def _columns(self, points: Points, where: str) -> list[Column]:
+        return read_columns(points, self.names, where=where, may_lack=self._may_lack)
+
+    @cached_property
     def _layout(self) -> "_Layout":
         return _lay_out(self.dimensions)
 
 
 class _Layout(NamedTuple):
-    """Static tables of the encoded columns; `grid` is meaningful in integer columns only."""
+    """Static tables of the encoded columns; `grid` is meaningful in columns with one only."""
 
     starts: Int[np.ndarray, " num_dimensions"]
     is_real: Bool[np.ndarray, " num_columns"]
@@ -213,17 +300,17 @@ def _lay_out(dimensions: tuple[Dimension, ...]) -> _Layout:
     num_columns = sum(widths)
     columns = np.arange(num_columns)
 
-    def columns_of(kind: type) -> Bool[np.ndarray, " num_columns"]:
-        return np.repeat([isinstance(dimension, kind) for dimension in dimensions], widths)
-
+    is_categorical = np.repeat([isinstance(d, Categorical) for d in dimensions], widths)
+    has_grid = [not isinstance(d, Categorical) and d.grid is not None for d in dimensions]
+    is_integer = np.repeat(has_grid, widths)
     # Harmless values where there is no integer: position and level are then the identity.
     fields = np.tile(np.array([[0.0], [0.0], [0.0], [0.0], [1.0]]), num_columns)
     categoricals = []
     for dimension, start, width in zip(dimensions, starts, widths, strict=True):
-        if isinstance(dimension, Integer):
-            fields[:, start] = dimension.grid
-        elif isinstance(dimension, Categorical):
+        if isinstance(dimension, Categorical):
             categoricals.append(start + np.arange(width))
+        elif dimension.grid is not None:
+            fields[:, start] = dimension.grid
 
     owner = np.zeros(num_columns, int)
     choice_columns = np.full(
@@ -238,12 +325,11 @@ def _lay_out(dimensions: tuple[Dimension, ...]) -> _Layout:
             turned[shift - 1, block] = np.roll(block, shift)
         rotations = np.concatenate([rotations, turned])
 
-    is_integer = columns_of(Integer)
     layout = _Layout(
         starts=starts,
-        is_real=columns_of(Real),
+        is_real=~is_integer & ~is_categorical,
         is_integer=is_integer,
-        is_categorical=columns_of(Categorical),
+        is_categorical=is_categorical,
         grid=IntegerGrid(fields[0] > 0, *fields[1:]),
         integer_rows=np.eye(num_columns, dtype=bool)[is_integer],
         choice_columns=choice_columns,
@@ -265,12 +351,65 @@ def _dimension_from_json(index: int, entry: Any) -> tuple[str, Dimension]:
         )
     arguments = {key: value for key, value in entry.items() if key not in ("name", "type")}
     name = entry.get("name")
-    if not isinstance(name, str) or set(arguments) != _FIELDS[kind]:
+    given = set(arguments) - _OPTIONAL[kind]
+    if not isinstance(name, str) or given != _FIELDS[kind]:
         raise ValueError(
             f"Entry {index} of the space is {shortened(entry)}; a dimension of type {kind!r} "
-            f"needs a name and exactly {sorted(_FIELDS[kind])}."
+            f"needs a name and exactly {sorted(_FIELDS[kind])}; it may have "
+            f"{sorted(_OPTIONAL[kind])}."
         )
     try:
         return name, _KINDS[kind](**arguments)
     except (TypeError, ValueError) as error:
         raise ValueError(f"Entry {index} ({name!r}) of the space is invalid: {error}") from None
+
+
+def _encoded_where_given(
+    space: Space, columns: list[Column], complain: Callable[[str], Complaint]
+) -> Float[np.ndarray, "m num_columns"]:
+    """Encoded points that have values for the dimensions that exist there, and for no others."""
+    conditions = space.conditions
+    assert conditions is not None
+    is_given = [np.array([not is_missing(v) for v in column], bool) for column in columns]
+    starts = np.cumsum([0, *(dimension.num_columns for dimension in space.dimensions)])
+    unit = np.tile(conditions.canonical, (len(columns[0]), 1))
+    for i, (name, dimension) in enumerate(zip(space.names, space.dimensions, strict=True)):
+        rows = np.flatnonzero(is_given[i]) if dimension.when else np.arange(len(unit))
+        values = [columns[i][row] for row in rows.tolist()] if dimension.when else columns[i]
+        unit[rows, starts[i] : starts[i + 1]] = dimension.encode(
+            values, lambda k, problem, rows=rows, name=name: complain(name)(int(rows[k]), problem)
+        )
+    for i, exists in enumerate(conditions.exists(unit).T):
+        wrong = np.flatnonzero(exists != is_given[i])
+        if space.dimensions[i].when and wrong.size:
+            raise _misplaced(space, i, int(wrong[0]), is_given, columns, complain)
+    return conditions.settle(unit)
+
+
+def _misplaced(
+    space: Space,
+    index: int,
+    row: int,
+    is_given: list[Bool[np.ndarray, " m"]],
+    columns: list[Column],
+    complain: Callable[[str], Complaint],
+) -> ValueError:
+    """An error for a value where there should be none, or the other way round."""
+    name, dimension = space.names[index], space.dimensions[index]
+    rule = " and ".join(
+        f"{parent!r} is {' or '.join(map(repr, values))}" for parent, values in dimension.when
+    )
+    now = " and ".join(
+        f"{parent!r} is {as_native(columns[i][row])!r}"
+        if is_given[i][row]
+        else f"{parent!r} does not exist"
+        for parent, _ in dimension.when
+        for i in [space.names.index(parent)]
+    )
+    if is_given[index][row]:
+        received = shortened(as_native(columns[index][row]))
+        return complain(name)(
+            row,
+            f"received {received}, but it exists only if {rule}, and here {now}; leave it out",
+        )
+    return complain(name)(row, f"has no value, but it exists since {now}; give one")

@@ -5,6 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from metaprior.data._space import Space
+
 # Below this spread, relative to the size of the numbers, a column is constant up to rounding.
 _RELATIVE_SPREAD = 1e-10
 
@@ -27,13 +29,23 @@ class Standardiser(eqx.Module):
 
 
 def fit_standardiser(
-    x: Float[np.ndarray, "n m d"], y: Float[np.ndarray, "n m"], mask: Bool[np.ndarray, "n m"]
+    x: Float[np.ndarray, "n m d"],
+    y: Float[np.ndarray, "n m"],
+    mask: Bool[np.ndarray, "n m"],
+    space: Space | None = None,
 ) -> Standardiser:
     """The standardiser of all observations selected by `mask`.
 
     A constant column, and a constant `y`, are shifted but not scaled.
+
+    - `space`: columns of its conditional dimensions get the centre and scale of uniform ones, since
+      data in which a dimension does not exist say nothing about its values.
     """
     x_mean, x_std = _mean_and_std(x[mask])
+    if space is not None and space.conditions is not None:
+        centre, scale = space.conditions.usual
+        x_mean = np.where(np.isnan(centre), x_mean, centre)
+        x_std = np.where(np.isnan(scale), x_std, scale)
     y_mean, y_std = _mean_and_std(y[mask])
     return Standardiser(*(jnp.asarray(value) for value in (x_mean, x_std, y_mean, y_std)))
 

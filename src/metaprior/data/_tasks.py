@@ -48,7 +48,7 @@ def padded_length(length: int) -> int:
 class Tasks:
     """The meta-training set: run `i` is the rows of `x[i]`, `y[i]` where `mask[i]` is true.
 
-    - `x`: points of the unit cube; padded rows are 0.
+    - `x`: points as models see them, `space.embed` of those of the unit cube; padded rows are 0.
     - `y`: values, larger is better whatever `direction` says; padded entries are 0.
     - `mask`: which rows are observations; they come first, in the order of the run.
     - `direction`: `"maximize"` or `"minimize"`, what the user does with the values.
@@ -58,7 +58,7 @@ class Tasks:
     """
 
     space: Space
-    x: Float[np.ndarray, "n capacity num_columns"]
+    x: Float[np.ndarray, "n capacity num_inputs"]
     y: Float[np.ndarray, "n capacity"]
     mask: Bool[np.ndarray, "n capacity"]
     direction: str = "maximize"
@@ -109,11 +109,11 @@ class Tasks:
             for index, (_, values) in enumerate(checked):
                 require_within(bounds, values, complaint(f"task {index}", "y"))
         capacity = padded_length(max(len(values) for _, values in checked))
-        x = np.zeros((len(checked), capacity, space.num_columns))
+        x = np.zeros((len(checked), capacity, space.num_inputs))
         y = np.zeros((len(checked), capacity))
         mask = np.zeros((len(checked), capacity), bool)
         for i, (points, values) in enumerate(checked):
-            x[i, : len(values)] = points
+            x[i, : len(values)] = space.embed(points)
             y[i, : len(values)] = sign * values
             mask[i, : len(values)] = True
         return cls(space, x, y, mask, direction, values_of_features, bounds)
@@ -151,14 +151,16 @@ class Tasks:
         """The tasks as learned models see them: each point has the columns of `features` too."""
         codes = np.stack([features.code(values) for values in self.feature_values])
         columns = np.where(self.mask[:, :, None], codes[:, None, :], 0.0)
-        x = np.concatenate([self.x, columns], axis=2)
+        # The columns of dimensions come first, as in a space that has the features, too.
+        points, sets = np.split(self.x, [self.space.num_columns], axis=2)
+        x = np.concatenate([points, columns, sets], axis=2)
         return replace(self, space=features.extended(self.space), x=x, feature_values=())
 
     def run(self, index: int) -> tuple[list[dict[str, Any]], Float[np.ndarray, " m"]]:
         """Run `index` as it was given: its points, and its values with the user's sign."""
         (index,) = self._indices([index])
         rows = self.mask[index]
-        points = self.space.decode(self.x[index][rows])
+        points = self.space.decode(self.x[index][rows][:, : self.space.num_columns])
         return points, direction_sign(self.direction) * self.y[index][rows]
 
     def subset(self, indices: Any) -> "Tasks":

@@ -8,6 +8,7 @@ from metaprior.gp._ascent import Ascent as Ascent
 from metaprior.gp._ascent import ascend as ascend
 from metaprior.gp._bayesian_linear import AbstractWeights as AbstractWeights
 from metaprior.gp._bayesian_linear import LinearPrior as LinearPrior
+from metaprior.gp._compiling import compile_quickly as compile_quickly
 from metaprior.gp._effects import EffectsKernel as EffectsKernel
 from metaprior.gp._effects import EffectsProcess as EffectsProcess
 from metaprior.gp._gaussian import Gaussian as Gaussian
@@ -41,6 +42,7 @@ from metaprior.gp._linalg import require_finite as require_finite
 from metaprior.gp._means import AbstractMean as AbstractMean
 from metaprior.gp._means import ConstantMean as ConstantMean
 from metaprior.gp._means import NeuralMean as NeuralMean
+from metaprior.gp._networks import networks as networks
 from metaprior.gp._posterior import ConditionedProcess as ConditionedProcess
 from metaprior.gp._posterior import condition as condition
 from metaprior.gp._precision import float64 as float64

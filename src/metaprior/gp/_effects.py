@@ -39,16 +39,21 @@ class EffectsKernel(AbstractKernel):
 
     def embed(self, x):
         warped = self.warp(x)
-        *parts, last = jax.tree.leaves(embedded := self.base.embed(warped))
-        # As one more number of the last part, for then compilers add up the others as they would
-        # without it: priors learned before kernels composed are the same to the last bit.
-        longer = jnp.append(last, self.mean(warped))
-        return jax.tree.unflatten(jax.tree.structure(embedded), [*parts, longer])
+        return _joined(self.base.embed(warped), self.mean(warped))
 
     def between(self, a, b):
         (a, mean_a), (b, mean_b) = _split(a), _split(b)
         effects = self.offset_variance + self.amplitude_variance * mean_a * mean_b
         return self.base.between(a, b) + effects
+
+
+def _joined(embedded: Embedded, mean: Float[Array, ""]) -> Embedded:
+    """The embedding by the base kernel, with the mean."""
+    *parts, last = jax.tree.leaves(embedded)
+    # As one more number of the last part, for then compilers add up the others as they would
+    # without it: priors learned before kernels composed are the same to the last bit.
+    longer = jnp.append(last, mean)
+    return jax.tree.unflatten(jax.tree.structure(embedded), [*parts, longer])
 
 
 def _split(embedded: Embedded) -> tuple[Embedded, Float[Array, ""]]:
@@ -88,3 +93,12 @@ class EffectsProcess(AbstractObservedProcess):
             jnp.where(self.has_offset, jnp.exp(self.log_offset_variance), 0.0),
             jnp.where(self.has_amplitude, jnp.exp(self.log_amplitude_variance), 0.0),
         )
+
+    def mean_and_embedded(self, x):
+        def one(x):
+            warped = self.warp(x)
+            mean = self.plain.mean(warped)
+            return mean, _joined(self.plain.kernel.embed(warped), mean)
+
+        found = jax.vmap(one)(x.reshape(-1, x.shape[-1]))
+        return jax.tree.map(lambda leaf: leaf.reshape(*x.shape[:2], *leaf.shape[1:]), found)

@@ -102,8 +102,8 @@ def condition(
     mask: Bool[Array, " n"],
 ) -> ConditionedProcess:
     """The posterior given the observations selected by `mask`; with none it is the prior."""
-    observed = process.observe(process.marginal(x))
-    embedded = jax.vmap(process.kernel.embed)(x)
+    mean, embedded = jax.tree.map(lambda leaf: leaf[0], process.mean_and_embedded(x[None]))
+    observed = process.observe(Gaussian(mean, process.kernel.pairwise(embedded, embedded)))
     factor = cholesky(mask_covariance(observed.covariance, mask))
     inverse_factor = invert_factor(factor)
     whitened = inverse_factor @ jnp.where(mask, y - observed.mean, 0.0)

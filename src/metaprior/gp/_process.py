@@ -7,7 +7,7 @@ from jaxtyping import Array, Bool, Float
 
 from metaprior.gp._abstract_process import AbstractGaussianProcess
 from metaprior.gp._gaussian import Gaussian, log_density
-from metaprior.gp._kernels import AbstractKernel
+from metaprior.gp._kernels import AbstractKernel, Embedded
 from metaprior.gp._means import AbstractMean
 
 
@@ -26,6 +26,17 @@ class AbstractObservedProcess(AbstractGaussianProcess):
 
     def marginal(self, x):
         return Gaussian(jax.vmap(self.mean)(x), self.kernel.matrix(x))
+
+    def mean_and_embedded(
+        self, x: Float[Array, "batch n d"]
+    ) -> tuple[Float[Array, "batch n"], Embedded]:
+        """The mean at all points of a batch, and where the kernel sees them.
+
+        Override it if the two have a part in common: compilers merge what is computed twice, but
+        not its gradients.
+        """
+        mean = jax.vmap(self.mean)(x.reshape(-1, x.shape[-1])).reshape(x.shape[:2])
+        return mean, self.kernel.embed_batch(x)
 
     def observe(self, marginal: Gaussian) -> Gaussian:
         """Joint distribution of noisy observations of the values in `marginal`."""

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from metaprior.data import Tasks, fit_standardiser
-from metaprior.gp import float64
+from metaprior.gp import compile_quickly, float64
 from metaprior.learning._exam import Answers, Exam, Fold, examine
 from metaprior.learning._progress import Watch
 from metaprior.meta import CHUNK, HeldOut
@@ -45,12 +45,13 @@ class Batch:
         *,
         places: int,
         seed: int,
+        few_steps: bool = False,
     ):
         self.entries = list(entries)
         padded = [*entries, *[entries[0]] * (places - len(entries))]
         self._methods = [entry.method for entry in padded]
         self._folds = np.array([entry.fold or 0 for entry in padded])
-        self._standardiser = fit_standardiser(tasks.x, tasks.y, tasks.mask)
+        self._standardiser = fit_standardiser(tasks.x, tasks.y, tasks.mask, tasks.space)
         blocks = [(0, 0) if e.fold is None else folds[e.fold][:2] for e in padded]
         first, count = np.array(blocks).T
         # Configurations of one seed start from the same network and differ in their settings only.
@@ -60,6 +61,7 @@ class Batch:
             tasks,
             held_out=HeldOut(jnp.asarray(first), jnp.asarray(count)),
             keys=keys,
+            few_steps=few_steps,
         )
 
     @property
@@ -92,7 +94,7 @@ class Batch:
         return np.pad(entries, (0, len(self._methods) - len(entries)))
 
 
-@jax.jit
+@compile_quickly
 def _keys(seed: Int[Array, ""], members: Int[Array, " places"]) -> Key[Array, " places"]:
     root = jax.random.key(seed)
     return jax.vmap(lambda member: jax.random.fold_in(root, member))(members)

@@ -15,6 +15,7 @@ class Budget:
     - `feature_dims`: dimensions of the kernel's feature space that are tried by default.
     - `seconds`: when to stop, however far the race is; `None` for never. A race against the clock
       may end differently on another machine.
+    - `few_steps`: trainings are so short that compiling quickly saves more than fast code.
     """
 
     name: str
@@ -25,10 +26,11 @@ class Budget:
     members: int
     feature_dims: tuple[int, ...] = (6,)
     seconds: float | None = None
+    few_steps: bool = False
 
 
 BUDGETS = {
-    "fast": Budget("fast", 8, (20, 50, 100, 200, 400), (100, 200), 3, 1),
+    "fast": Budget("fast", 8, (20, 50, 100, 200, 400), (100, 200), 3, 1, few_steps=True),
     "normal": Budget(
         "normal",
         16,

@@ -42,7 +42,7 @@ def folds_of(num_tasks: int, num_folds: int) -> list[Fold]:
 
 def spread_of(tasks: Tasks) -> float:
     """Standard deviation of all past values; 1 if they are equal up to rounding."""
-    return float(fit_standardiser(tasks.x, tasks.y, tasks.mask).y_std)
+    return float(fit_standardiser(tasks.x, tasks.y, tasks.mask, tasks.space).y_std)
 
 
 class Exam(NamedTuple):

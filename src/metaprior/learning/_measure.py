@@ -49,15 +49,15 @@ def findings_of(tasks: Tasks, selection: Selection, budget: Budget, watch: Watch
     if selection.answers is not None and selection.judged is not None:
         exam = selection.exam
         folds = np.arange(len(exam.rows))
-        num_columns = tasks.space.num_columns
-        fitted = entry(fitted_gp(num_columns, FIT_STEPS), np.zeros_like(folds))
         # What does not transfer knows nothing of the features of tasks.
-        plain = exam._replace(x=exam.x[:, :, :num_columns])
+        columns = tasks.space.columns_of_points(exam.x.shape[2])
+        fitted = entry(fitted_gp(len(columns), FIT_STEPS), np.zeros_like(folds))
+        plain = exam._replace(x=exam.x[:, :, columns])
         fitted_answers = examine(fitted, plain, folds, np.ones(len(folds), bool))
         held_out = _held_out(tasks, selection, selection.answers, fitted_answers)
         past_tasks = _past_tasks(tasks, selection, selection.answers, fitted_answers)
         examples = _examples(tasks, selection)
-        regrets = replay(selection.judged, exam, num_columns)
+        regrets = replay(selection.judged, exam, columns)
         replayed = None if regrets is None else summary(regrets)
     return Findings(
         verdict=_verdict(held_out, replayed, interrupted=selection.interrupted),

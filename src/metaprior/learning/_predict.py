@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from metaprior.data import Run
-from metaprior.gp import float64
+from metaprior.gp import compile_quickly, float64
 from metaprior.meta import chunk_here, entry
 from metaprior.methods import AbstractSurrogate, FittedGP
 
@@ -65,7 +65,7 @@ def fitted_gp(num_columns: int, num_steps: int) -> AbstractSurrogate:
     return eqx.tree_at(lambda surrogate: surrogate.num_steps, fitted, jnp.asarray([num_steps]))
 
 
-@eqx.filter_jit
+@compile_quickly
 def _predict_block(surrogates, runs, count, side_by_side: bool):
     """Answers of a block, of which the first `count` matter."""
     arrays, static = eqx.partition(surrogates, eqx.is_array)

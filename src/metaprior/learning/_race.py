@@ -1,7 +1,8 @@
 """A race of configurations: all train side by side, and at each rung the worse half stops.
 
 Every configuration trains once per fold. How long to train is part of the choice: each is scored
-after several numbers of steps, and the best (configuration, steps) wins.
+after several numbers of steps, and the best (configuration, steps) wins. One that has become worse
+twice in a row has been trained for too long, and stops between the rungs.
 """
 
 from collections.abc import Callable, Sequence
@@ -75,11 +76,12 @@ def run_race(
     num_folds = len(folds)
     entries = [Trainee(method, fold, 0) for method in methods for fold in range(num_folds)]
     places = max(len(entries), budget.members * (num_folds + 1))
-    batch = Batch(entries, tasks, folds, places=places, seed=seed)
+    batch = Batch(entries, tasks, folds, places=places, seed=seed, few_steps=budget.few_steps)
     y_std = spread_of(tasks)
     going_on = np.ones(len(methods), bool)
     standings: list[Standing] = []
-    latest = np.zeros(len(methods))
+    latest, trend = np.zeros(len(methods)), []
+    room = len(methods)
     total = sum(_cost(budget, i) for i in range(len(budget.checkpoints)))
     done = 0.0
     for i, steps in enumerate(budget.checkpoints):
@@ -100,7 +102,12 @@ def run_race(
         if watch.share(share):
             break
         if steps in budget.rungs:
-            going_on = survivors(latest, going_on)
+            room = -(-room // 2)
+            going_on = survivors(latest, going_on, room)
+        # Before the first rung a score says little of how a training goes on.
+        if budget.rungs and steps >= budget.rungs[0]:
+            trend.append(latest)
+            going_on = going_on & ~has_fallen(trend)
         if not going_on.any():
             break
     leader = int(np.argmax(latest))
@@ -111,14 +118,24 @@ def run_race(
 
 
 def survivors(
-    scores: Float[np.ndarray, " methods"], going_on: Bool[np.ndarray, " methods"]
+    scores: Float[np.ndarray, " methods"], going_on: Bool[np.ndarray, " methods"], room: int
 ) -> Bool[np.ndarray, " methods"]:
-    """The better half of those that continue, without any that diverged."""
-    keep = -(-int(going_on.sum()) // 2)
+    """The best `room` of those that continue, without any that diverged.
+
+    A configuration that stopped between two rungs makes room for one that goes on.
+    """
     ranked = np.argsort(np.where(going_on, -scores, np.inf), kind="stable")
     chosen = np.zeros(len(scores), bool)
-    chosen[ranked[:keep]] = True
+    chosen[ranked[:room]] = True
     return chosen & going_on & np.isfinite(scores)
+
+
+def has_fallen(scores: Sequence[Float[np.ndarray, " methods"]]) -> Bool[np.ndarray, " methods"]:
+    """Whether the score of each configuration fell between the last three checkpoints, twice."""
+    if len(scores) < 3:
+        return np.zeros(len(scores[0]), bool)
+    first, second, third = scores[-3:]
+    return (first > second) & (second > third)
 
 
 def _cost(budget: Budget, i: int) -> float:

@@ -36,10 +36,10 @@ class Regrets(NamedTuple):
 
 
 @float64
-def replay(judged: AbstractSurrogate, exam: Exam, num_columns: int) -> Regrets | None:
+def replay(judged: AbstractSurrogate, exam: Exam, columns: Int[np.ndarray, " d"]) -> Regrets | None:
     """Replay every examined run with the surrogates that did not see it; `None` if all are short.
 
-    - `num_columns`: of the space.
+    - `columns`: those of points, without features of tasks.
     - `judged`: for each fold, the members that learned from the others: two leading axes.
     """
     folds, places = np.nonzero(exam.is_real)
@@ -55,10 +55,10 @@ def replay(judged: AbstractSurrogate, exam: Exam, num_columns: int) -> Regrets |
     num_folds, num_members = jax.tree.leaves(eqx.filter(judged, eqx.is_array))[0].shape[:2]
     members = np.arange(num_folds * num_members).reshape(num_folds, num_members)[folds]
     ours = query_order(_flat(judged), members, x, y, lengths, enough=best)
-    fitted = fitted_gp(num_columns, FIT_STEPS)
+    fitted = fitted_gp(len(columns), FIT_STEPS)
     alone = np.zeros((len(rows), 1), int)
-    # Columns of task features come last, and tell a GP without a past nothing.
-    theirs = query_order(fitted, alone, x[:, :, :num_columns], y, lengths, enough=best)
+    # Columns of task features tell a GP without a past nothing.
+    theirs = query_order(fitted, alone, x[:, :, columns], y, lengths, enough=best)
     recorded = np.broadcast_to(np.arange(y.shape[1]), y.shape)
     return Regrets(*(_regret(y, lengths, order) for order in (ours, theirs, recorded)))
 

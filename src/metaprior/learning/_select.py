@@ -105,7 +105,14 @@ def _confirm(
     """The winner trained from other seeds, without each fold and on all runs."""
     folds, seeds = [*range(len(past.folds)), None], range(1, budget.members + 1)
     entries = [Trainee(method, fold, member) for fold in folds for member in seeds]
-    batch = Batch(entries, past.tasks, past.folds, places=places, seed=past.seed)
+    batch = Batch(
+        entries,
+        past.tasks,
+        past.folds,
+        places=places,
+        seed=past.seed,
+        few_steps=budget.few_steps,
+    )
     batch.train(method.num_steps, np.ones(len(entries), bool), watch)
     return batch
 

@@ -91,8 +91,11 @@ def rounded(point: Point, space: Space) -> Point:
     """The point with as many digits as matter, its reals still inside their bounds."""
     named = zip(space.names, space.dimensions, strict=True)
     return {
-        name: _rounded(point[name], dimension) if isinstance(dimension, Real) else point[name]
+        name: _rounded(point[name], dimension)
+        if isinstance(dimension, Real) and dimension.step is None
+        else point[name]
         for name, dimension in named
+        if name in point
     }
 
 

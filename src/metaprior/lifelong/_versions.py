@@ -58,7 +58,7 @@ def untrained_prior(space: Space, direction: str) -> Prior:
     Its hyper-parameters are fixed: on a few tasks each of Camelback, Branin and Hartmann6 this gave
     a lower regret after 20 queries than fitting them to the run.
     """
-    d = space.num_columns
+    d = space.num_inputs
     arrays = {
         ".process.mean.value": np.array(0.0),
         ".process.kernel.log_lengthscale": np.array(np.log(UNTRAINED["lengthscale"] * np.sqrt(d))),

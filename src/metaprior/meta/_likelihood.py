@@ -26,9 +26,7 @@ from metaprior.meta._train import AbstractObjective
 def log_likelihoods(model: GaussianProcess, tasks: TaskBatch) -> Float[Array, " batch"]:
     r"""$\ln Z_i = \ln p_\phi(y_i \mid x_i)$ of each task."""
     # All points of the batch go through the networks in one matrix product.
-    flat = tasks.x.reshape(-1, tasks.x.shape[-1])
-    mean = jax.vmap(model.mean)(flat).reshape(tasks.y.shape)
-    embedded = model.kernel.embed_batch(tasks.x)
+    mean, embedded = model.mean_and_embedded(tasks.x)
 
     def one_task(mean, embedded, y, mask):
         function = Gaussian(mean, model.kernel.pairwise(embedded, embedded))

@@ -35,9 +35,7 @@ class MeasuredTasks(NamedTuple):
         The networks see each point once, and all points of the batch in one matrix product:
         likelihood and measurements are views of one marginal.
         """
-        flat = self.points.reshape(-1, self.points.shape[-1])
-        mean = jax.vmap(prior.mean)(flat).reshape(self.points.shape[:2])
-        embedded = prior.kernel.embed_batch(self.points)
+        mean, embedded = prior.mean_and_embedded(self.points)
 
         def one_task(tasks: TaskBatch, mean, embedded, rows):
             m = tasks.y.shape[0]
@@ -63,8 +61,9 @@ def measure_tasks(
     bounds time and memory of a step.
     """
     capacity, d = data.x.shape[1:]
+    columns = data.domain.space.num_columns
     # One call for all random numbers of a step: each call costs compile time and run time.
-    num_cube = batch_size * sizes.from_domain * d
+    num_cube = batch_size * sizes.from_domain * columns
     uniform = jax.random.uniform(key, (batch_size + batch_size * capacity + num_cube,))
     which, scores, cube = jnp.split(uniform, [batch_size, batch_size * (1 + capacity)])
     tasks, scores = data.draw(which, held_out), scores.reshape(batch_size, capacity)
@@ -72,7 +71,7 @@ def measure_tasks(
         tasks, scores = jax.vmap(lambda task, s: _some_points(task, s, sizes.longest))(
             tasks, scores
         )
-    points = data.domain.points(cube.reshape(-1, d)).reshape(batch_size, -1, d)
+    points = data.domain.points(cube.reshape(-1, columns)).reshape(batch_size, -1, d)
     rows = jax.vmap(lambda mask, scores: choose_measurements(mask, scores, sizes))(
         tasks.mask, scores
     )

@@ -21,10 +21,11 @@ class Domain(eqx.Module):
     space: Space = eqx.field(static=True)
     standardiser: Standardiser
 
-    def points(self, cube: Float[Array, "num d"]) -> Float[Array, "num d"]:
+    def points(self, cube: Float[Array, "num columns"]) -> Float[Array, "num d"]:
         """Uniform draws from the unit cube as points uniform on the domain: integers and
-        categories take valid values."""
-        return self.standardiser.x(jax.vmap(self.space.snap)(cube))
+        categories take valid values, and what does not exist at a point is canonical."""
+        valid = jax.vmap(lambda unit: self.space.embed(self.space.snap(unit), jnp))(cube)
+        return self.standardiser.x(valid)
 
 
 class MeasurementSizes(eqx.Module):

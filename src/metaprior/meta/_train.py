@@ -17,7 +17,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree
 
-from metaprior.gp import float64, require_finite
+from metaprior.gp import compile_quickly, float64, require_finite
 from metaprior.meta._batch import chunk_here, map_chunks
 from metaprior.meta._data import HeldOut, nothing_held_out
 
@@ -144,8 +144,13 @@ class Trainings:
         *,
         keys: Key[Array, " batch"],
         chunk: int | None = None,
+        few_steps: bool = False,
     ):
-        """As in `train_many`; the data of `objectives` are shared."""
+        """As in `train_many`; the data of `objectives` are shared.
+
+        - `few_steps`: there are so few of them that compiling quickly saves more than fast code.
+        """
+        self._advance = _chunk_many_quickly if few_steps else _chunk_many
         schedules = jax.tree.map(lambda value: jnp.asarray(value, float), schedules)
         self._batch = models, objectives, schedules, keys
         self._state = _start_many(models, schedules)
@@ -158,7 +163,7 @@ class Trainings:
         models, objectives, schedules, keys = self._batch
         counts = jnp.asarray(np.where(going_on, num_steps, 0))
         first = jnp.asarray(self.step)
-        self._state, history = _chunk_many(
+        self._state, history = self._advance(
             models, self._state, objectives, schedules, keys, first, counts, True, self._chunk
         )
         done = going_on[:, None] & np.ones(num_steps, bool)
@@ -296,6 +301,22 @@ def _unflatten(model, flat: Float[Array, " p"]):
     return eqx.combine(unravel(flat), static)
 
 
+def _unflatten_many(models, flat: Float[Array, "batch p"]):
+    """A batch of models with their trainable numbers replaced.
+
+    On the host: compiled, it would take longer to compile than a hundred steps take to run.
+    """
+    params, static = eqx.partition(models, eqx.is_inexact_array)
+    leaves, structure = jax.tree.flatten(params)
+    ends = np.cumsum([int(np.prod(leaf.shape[1:])) for leaf in leaves])[:-1]
+    parts = np.split(np.asarray(flat), ends, axis=1)
+    filled = [
+        jnp.asarray(part.reshape(leaf.shape), leaf.dtype)
+        for part, leaf in zip(parts, leaves, strict=True)
+    ]
+    return eqx.combine(jax.tree.unflatten(structure, filled), static)
+
+
 def _steps_many(
     models, states, objectives, schedules, keys, first, counts, shared_data: bool, chunk: int | None
 ):
@@ -321,7 +342,7 @@ def _steps_many(
 
 
 _start = eqx.filter_jit(_first_state)
-_start_many = eqx.filter_jit(eqx.filter_vmap(_first_state))
-_unflatten_many = eqx.filter_jit(eqx.filter_vmap(_unflatten))
+_start_many = compile_quickly(eqx.filter_vmap(_first_state))
 _chunk = eqx.filter_jit(_steps)
 _chunk_many = eqx.filter_jit(_steps_many)
+_chunk_many_quickly = compile_quickly(_steps_many)

@@ -59,7 +59,7 @@ class AveragedGP(AbstractMethod):
     def meta_train(
         self, tasks: Tasks, *, key: PRNGKeyArray, on_progress: OnProgress | None = None
     ) -> "AveragedGPSurrogate":
-        standardiser = fit_standardiser(tasks.x, tasks.y, tasks.mask)
+        standardiser = fit_standardiser(tasks.x, tasks.y, tasks.mask, tasks.space)
         return AveragedGPSurrogate(standardiser.y_mean, standardiser.y_std)
 
     @float64

@@ -58,7 +58,7 @@ class FittedGP(AbstractMethod):
     def meta_train(
         self, tasks: Tasks, *, key: PRNGKeyArray, on_progress: OnProgress | None = None
     ) -> "FittedGPSurrogate":
-        return self.from_scratch(tasks.space.num_columns)
+        return self.from_scratch(tasks.space.num_inputs)
 
     def blank_surrogate(self, num_columns: int) -> "FittedGPSurrogate":
         return self.from_scratch(num_columns)

@@ -59,7 +59,7 @@ class FixedGP(AbstractMethod):
     def meta_train(
         self, tasks: Tasks, *, key: PRNGKeyArray, on_progress: OnProgress | None = None
     ) -> GPSurrogate:
-        return self._surrogate(fit_standardiser(tasks.x, tasks.y, tasks.mask))
+        return self._surrogate(fit_standardiser(tasks.x, tasks.y, tasks.mask, tasks.space))
 
     @float64
     def blank_surrogate(self, num_columns: int) -> GPSurrogate:
@@ -98,7 +98,7 @@ class SelfStandardisedGP(AbstractMethod):
     def meta_train(
         self, tasks: Tasks, *, key: PRNGKeyArray, on_progress: OnProgress | None = None
     ) -> "SelfStandardisedGPSurrogate":
-        return self.blank_surrogate(tasks.space.num_columns)
+        return self.blank_surrogate(tasks.space.num_inputs)
 
     def blank_surrogate(self, num_columns: int) -> "SelfStandardisedGPSurrogate":
         fixed = FixedGP(self.lengthscale, self.variance, self.noise_variance)

@@ -167,7 +167,7 @@ class FPacohBNN(AbstractGradientMethod):
         return network_prior(num_columns, self.width, self.depth, self.initial_std, key=key)
 
     def objective(self, tasks: Tasks, data: MetaData) -> NetworkObjective:
-        num_columns = tasks.space.num_columns
+        num_columns = tasks.space.num_inputs
         shortest = int(tasks.lengths.min())
         # Only its size matters here, so nothing is computed.
         blank = eqx.filter_eval_shape(self.initial, num_columns, key=jax.random.key(0))

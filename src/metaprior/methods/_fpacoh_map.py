@@ -99,7 +99,7 @@ class FPacohMap(AbstractGradientMethod):
         shortest = int(tasks.lengths.min())
         return FPacohObjective(
             data,
-            hyper_prior_of(self, tasks.space.num_columns),
+            hyper_prior_of(self, tasks.space.num_inputs),
             jnp.asarray(self.kappa),
             jnp.asarray(self.measurement_variance),
             measurement_sizes(self.num_measurements, self.measurements_from_task, shortest),

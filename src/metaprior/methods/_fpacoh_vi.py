@@ -105,7 +105,7 @@ class FPacohVI(AbstractGradientMethod):
         return hyper_posterior(process, self.initial_std)
 
     def objective(self, tasks: Tasks, data: MetaData) -> VariationalObjective:
-        num_columns = tasks.space.num_columns
+        num_columns = tasks.space.num_inputs
         shortest = int(tasks.lengths.min())
         # Only its size matters here, so nothing is computed.
         blank = eqx.filter_eval_shape(self.initial, num_columns, key=jax.random.key(0))

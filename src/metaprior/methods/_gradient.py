@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Key, PRNGKeyArray, Shaped
 
 from metaprior.data import Standardiser, Tasks, blank_standardiser, fit_standardiser
-from metaprior.gp import float64
+from metaprior.gp import compile_quickly, float64
 from metaprior.meta import (
     AbstractObjective,
     HeldOut,
@@ -59,7 +59,7 @@ class AbstractGradientMethod(AbstractMethod):
         standardiser, data = _prepare(tasks)
         key_model, key_train = jax.random.split(key)
         trained = train(
-            self.initial(tasks.space.num_columns, key=key_model),
+            self.initial(tasks.space.num_inputs, key=key_model),
             self.objective(tasks, data),
             self._schedule(),
             self.num_steps,
@@ -188,17 +188,20 @@ def start_trainings(
     *,
     held_out: HeldOut,
     keys: Key[Array, " batch"],
+    few_steps: bool = False,
 ) -> Trainings:
     """Trainings on one set of tasks that have not begun; each sees all tasks but its held-out ones.
 
     The configurations may differ in every number that is not a size, and in `num_steps`.
+
+    - `few_steps`: as in `metaprior.meta.Trainings`.
     """
-    standardiser = fit_standardiser(tasks.x, tasks.y, tasks.mask)
+    standardiser = fit_standardiser(tasks.x, tasks.y, tasks.mask, tasks.space)
     data = meta_data(tasks, standardiser)
     first, numbers = methods[0], _numbers(methods, may_differ=("num_steps",))
-    num_columns = tasks.space.num_columns
+    num_columns = tasks.space.num_inputs
 
-    @eqx.filter_jit
+    @compile_quickly
     @eqx.filter_vmap
     def objectives_of(numbers, held_out):
         objective = _with(first, numbers).objective(tasks, data).without(held_out)
@@ -208,7 +211,7 @@ def start_trainings(
     objectives = eqx.tree_at(
         lambda o: o.data, objectives_of(numbers, held_out), data, is_leaf=lambda x: x is None
     )
-    return Trainings(models, objectives, schedules, keys=train_keys)
+    return Trainings(models, objectives, schedules, keys=train_keys, few_steps=few_steps)
 
 
 class _Alike:
@@ -236,12 +239,8 @@ def _begin(alike: _Alike, numbers, keys: Key[Array, " batch"], num_columns: int)
     return eqx.filter_vmap(one)(numbers, keys)
 
 
-# It runs once per batch and is mostly random bits, which take seconds to optimise. At this level
-# the numbers are the same to the last bit; at 0 they are not.
-# The checker does not know that further settings go to `jax.jit`.
-_beginnings = eqx.filter_jit(  # pyright: ignore[reportCallIssue]
-    _begin, compiler_options={"xla_backend_optimization_level": 1}
-)
+# It runs once per batch.
+_beginnings = compile_quickly(_begin)
 
 
 def can_train_together(one: AbstractGradientMethod, other: AbstractGradientMethod) -> bool:
@@ -264,7 +263,7 @@ def surrogates_of(
     return _surrogates(_Alike(first), models, numbers, standardiser)
 
 
-@eqx.filter_jit
+@compile_quickly
 def _surrogates(alike: _Alike, models, numbers, standardiser: Standardiser):
     def one(model, numbers):
         return _with(alike.method, numbers).surrogate(model, standardiser)
@@ -273,7 +272,7 @@ def _surrogates(alike: _Alike, models, numbers, standardiser: Standardiser):
 
 
 def _prepare(tasks: Tasks, room: int | None = None) -> tuple[Standardiser, MetaData]:
-    standardiser = fit_standardiser(tasks.x, tasks.y, tasks.mask)
+    standardiser = fit_standardiser(tasks.x, tasks.y, tasks.mask, tasks.space)
     if room is None:
         tasks.require_several()
         return standardiser, meta_data(tasks, standardiser)

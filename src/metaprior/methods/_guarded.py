@@ -102,7 +102,7 @@ class Guarded(AbstractMethod):
 
     def guard(self, learned: AbstractSurrogate, tasks: Tasks) -> "GuardedSurrogate":
         """What was learned from `tasks`, with the guard around it."""
-        units = fit_standardiser(tasks.x, tasks.y, tasks.mask)
+        units = fit_standardiser(tasks.x, tasks.y, tasks.mask, tasks.space)
         return GuardedSurrogate(learned, units.y_mean, units.y_std, self.caution)
 
     @property

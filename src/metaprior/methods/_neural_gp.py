@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, PRNGKeyArray
@@ -18,6 +17,7 @@ from metaprior.gp import (
     as_arrays,
     kernel_of,
     kernel_settings,
+    networks,
 )
 
 WIDTH, DEPTH = 32, 3
@@ -52,9 +52,9 @@ def neural_gp(
     r"""$\mathcal{GP}(m_\phi, k_\phi)$ before training: mean and kernel features are networks of
     three hidden layers of 32 tanh units; `kernel` is the base kernel on the features, a squared
     exponential if it is `None`."""
-    key_mean, key_features = jax.random.split(key)
-    mean = eqx.nn.MLP(num_columns, 1, WIDTH, DEPTH, jnp.tanh, key=key_mean)
-    features = eqx.nn.MLP(num_columns, feature_dim, WIDTH, DEPTH, jnp.tanh, key=key_features)
+    mean, features = networks(
+        num_columns, [1, feature_dim], WIDTH, DEPTH, jnp.tanh, keys=jax.random.split(key)
+    )
     # Features of an untrained network vary by a few tenths over the domain; so does the kernel.
     start = SquaredExponential(jnp.log(0.5), jnp.log(1.0))
     base = start if kernel is None else as_arrays(kernel)

@@ -67,7 +67,7 @@ class RankWeightedGP(AbstractMethod):
         self, tasks: Tasks, *, key: PRNGKeyArray, on_progress: OnProgress | None = None
     ) -> "RankWeightedSurrogate":
         tasks.require_several()
-        units = fit_standardiser(tasks.x, tasks.y, tasks.mask)
+        units = fit_standardiser(tasks.x, tasks.y, tasks.mask, tasks.space)
         # The number of tasks is padded too: one more of them rarely means a new compilation.
         spare = padded_length(tasks.num_tasks) - tasks.num_tasks
         past = _fit_past(

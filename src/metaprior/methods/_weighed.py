@@ -79,7 +79,7 @@ class Weighed(AbstractMethod):
     @float64
     def beside_past(self, learned: AbstractSurrogate, tasks: Tasks) -> "WeighedSurrogate":
         """What was learned from `tasks`, and the tasks themselves."""
-        units = fit_standardiser(tasks.x, tasks.y, tasks.mask)
+        units = fit_standardiser(tasks.x, tasks.y, tasks.mask, tasks.space)
         means = past_means(*(np.asarray(part) for part in (tasks.x, tasks.y, tasks.mask)))
         past = PastArrays(*map(jnp.asarray, means))
         return WeighedSurrogate(learned, past, units.y_mean, units.y_std)

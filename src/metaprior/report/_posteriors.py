@@ -26,27 +26,29 @@ MOST_NAMED = 6
 def posterior_figures(
     prior: Prior, examples: Sequence[Example], slices: Sequence[Slice]
 ) -> list[Figure]:
-    """A posterior for each of two examples, along the most influential real dimension.
+    """A posterior for each of two examples, along the most influential real dimension that exists
+    at its best point.
 
     - `slices`: of the prior, most influential first.
     """
     usable = [example for example in examples if example.points][:MOST_EXAMPLES]
     real = [s.name for s in slices if isinstance(s.dimension, Real)]
     numeric = [s.name for s in slices if not s.is_discrete]
-    name = [*real, *numeric, *(s.name for s in slices)][0]
+    names = [*real, *numeric, *(s.name for s in slices)]
     return [
-        _posterior_figure(prior, example, name, number)
+        _posterior_figure(prior, example, names, number)
         for number, example in enumerate(usable, start=1)
     ]
 
 
-def _posterior_figure(prior: Prior, example: Example, name: str, number: int) -> Figure:
+def _posterior_figure(prior: Prior, example: Example, names: list[str], number: int) -> Figure:
     points, values = list(example.points[:MOST_POINTS]), np.array(example.values[:MOST_POINTS])
     given = min(MOST_GIVEN, max(1, len(points) // 2))
     best = int(np.argmax(direction_sign(prior.direction) * values[:given]))
     posterior = prior.condition(points[:given], values[:given], features=example.features)
+    name = next(name for name in names if name in points[best])
     [along] = slices_through(posterior, points[best], [name])
-    places = places_of(along.dimension, [point[name] for point in points])
+    places = places_of(along.dimension, [point.get(name) for point in points])
 
     def draw(ax: Any) -> None:
         draw_slice(along, limits_of([along], values.tolist()), ax)

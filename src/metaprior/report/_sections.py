@@ -15,6 +15,7 @@ MOST_DIMENSIONS = 60
 MOST_CHOICES = 6
 # Longer names and settings are cut.
 LONGEST_NAME, LONGEST_SETTING = 80, 160
+LONGEST_RULE = 120
 
 # Lines and marks of the figures: their class in the style sheet, and their meaning.
 Key = Sequence[tuple[str, str]]
@@ -126,9 +127,18 @@ def _described(dimension: Dimension) -> tuple[str, str]:
         first = [cut(str(choice), LONGEST_NAME) for choice in dimension.choices[:MOST_CHOICES]]
         more = len(dimension.choices) - len(first)
         listed = joined((name(choice) for choice in first), ", ")
-        return "categorical", joined([listed, f" and {more} more" if more else ""])
+        rest = (f" and {more} more" if more else "") + _condition(dimension)
+        return "categorical", joined([listed, rest])
     kind = type(dimension).__name__.lower() + (", log" if dimension.log else "")
-    return kind, f"{value(dimension.low)} to {value(dimension.high)}"
+    steps = "" if dimension.step is None else f" in steps of {value(dimension.step)}"
+    bounds = f"{value(dimension.low)} to {value(dimension.high)}"
+    return kind, f"{bounds}{steps}{_condition(dimension)}"
+
+
+def _condition(dimension: Dimension) -> str:
+    """Where the dimension exists, if not everywhere."""
+    rules = [f"{parent} is {' or '.join(map(str, values))}" for parent, values in dimension.when]
+    return f"; only if {cut(' and '.join(rules), LONGEST_RULE)}" if rules else ""
 
 
 def past_tasks(tasks: Sequence[PastTask]) -> Html:

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from metaprior.belief import Posterior
-from metaprior.data import Categorical, Dimension, Integer, Space
+from metaprior.data import Categorical, Dimension, Space
 from metaprior.plots import HALF_WIDTH_95, INK, draw_band
 from metaprior.report._drawing import LEARNED, drawn
 from metaprior.report._html import Html
@@ -59,11 +59,17 @@ def middle_of(space: Space) -> dict[str, Any]:
 def slices_through(
     posterior: Posterior, point: Mapping[str, Any], names: Sequence[str]
 ) -> list[Slice]:
-    """Predictions of an observation along each of the named dimensions, through `point`."""
+    """Predictions of an observation along each of the named dimensions, through `point`; what
+    that lacks is at its midpoint or first choice, and what a dimension needs to exist is so."""
     space = posterior.prior.space
     dimensions = dict(zip(space.names, space.dimensions, strict=True))
     values = {name: _values_along(dimensions[name]) for name in names}
-    points = [{**point, name: value} for name in names for value in values[name]]
+    everything = {**middle_of(space), **point}
+    points = [
+        _existing({**_where_it_exists(everything, name, dimensions), name: value}, space)
+        for name in names
+        for value in values[name]
+    ]
     mean, std = posterior.predict(points)
     half = HALF_WIDTH_95 * std
     bounded = [posterior.prior.within_bounds(y) for y in (mean, mean - half, mean + half)]
@@ -75,6 +81,23 @@ def slices_through(
         slices.append(Slice(name, dimensions[name], values[name], places, *part))
         start = stop
     return slices
+
+
+def _where_it_exists(
+    point: Mapping[str, Any], name: str, dimensions: Mapping[str, Dimension]
+) -> dict[str, Any]:
+    """The point, with what the dimension `name` depends on changed so that it exists."""
+    changed = dict(point)
+    for parent, values in dimensions[name].when:
+        if changed[parent] not in values:
+            changed[parent] = values[0]
+        changed = _where_it_exists(changed, parent, dimensions)
+    return changed
+
+
+def _existing(point: dict[str, Any], space: Space) -> dict[str, Any]:
+    """The point without values of dimensions that do not exist there."""
+    return {name: point[name] for name in space.existing(point)}
 
 
 def places_of(dimension: Dimension, values: Sequence[Any]) -> Float[np.ndarray, " k"]:
@@ -129,16 +152,17 @@ def limits_of(slices: Sequence[Slice], values: Sequence[float] = ()) -> tuple[fl
 
 
 def _is_discrete(dimension: Dimension) -> bool:
-    if isinstance(dimension, Integer):
-        return dimension.high - dimension.low < MOST_CHOICES
-    return isinstance(dimension, Categorical)
+    if isinstance(dimension, Categorical):
+        return True
+    return dimension.grid is not None and dimension.grid.last - dimension.grid.first < MOST_CHOICES
 
 
 def _values_along(dimension: Dimension) -> list[Any]:
     if isinstance(dimension, Categorical):
         return list(dimension.choices[:MOST_CHOICES])
-    if _is_discrete(dimension):
-        return list(range(int(dimension.low), int(dimension.high) + 1))
+    if dimension.grid is not None and _is_discrete(dimension):
+        levels = range(int(dimension.grid.first), int(dimension.grid.last) + 1)
+        return [dimension.value(level) for level in levels]
     values = dimension.decode(np.linspace(0.0, 1.0, GRID)[:, None])
     return sorted(set(values))  # neighbouring places may be the same integer
 

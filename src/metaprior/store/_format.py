@@ -86,7 +86,7 @@ def load(folder: str | Path, *, space: Space | None = None) -> Prior:
         )
     tensors = _read_arrays(folder)
     history = {name: tensors.pop(f"history/{name}", np.zeros(0)) for name in history_names}
-    num_columns = saved_space.num_columns + features.num_columns
+    num_columns = saved_space.num_inputs + features.num_columns
     contents = _contents(folder, settings, tensors, num_columns)
     return Prior(saved_space, direction, contents, history, trained_on, findings, features, bounds)
 

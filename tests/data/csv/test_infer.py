@@ -49,7 +49,19 @@ def infer(*cells) -> Any:
         (["0.0001", "0.001", "0.01", "0.1"], Real(7.07e-5, 0.142, log=True)),
         (["0.001", "0.01", "0.1", "1.0"], Real(7.07e-4, 1.0, log=True)),
         # Two decades or more, but evenly spread as they are.
-        ([f"{i + 0.5}" for i in range(100)], Real(0.0, 104.5)),
+        ([f"{i + 0.5}" for i in range(100)], Real(0.5, 104.5, step=1)),
+        # On a grid that is coarser than the digits; as far as the wider bounds reach.
+        (range(100, 1001, 50), Integer(100, 1000, step=50)),
+        ([0.05 * i for i in range(4, 40)], Real(0.11, 2.04)),  # digits of the computer, and no grid
+        ([f"{i / 20}" for i in range(4, 40)], Real(0.15, 2.0, step=0.05)),
+        ([f"{i / 20}" for i in range(1, 20)], Real(0.05, 0.95, step=0.05)),
+        ([100, 150, 300] * 4, Integer(100, 300, step=50)),
+        # Too few to tell from chance, or no coarser than the digits.
+        ([100, 150, 300], Integer(100, 300)),
+        ([100, 150, 300, 350, 700, 750, 800], Integer(100, 800)),
+        ([2, 4, 8, 14, 22, 30, 36, 50], Integer(2, 50)),
+        ([2, 4, 8, 14, 22, 30, 36, 50, 60, 64, 70], Integer(2, 70, step=2)),
+        ([f"{i / 10}" for i in range(11, 30)], Real(1.01, 2.99)),
         # Less than two decades.
         (["1.0", "2.0", "4.0", "8.0", "99.0"], Real(0.0, 103.9)),
         (["1e-3", "1e-3"], None),
@@ -60,6 +72,7 @@ def test_infer_dimension_by_hand(cells, expected):
     found = infer(*cells)
     if isinstance(expected, Real):
         assert isinstance(found, Real) and found.log is expected.log
+        assert found.step == expected.step
         assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=1e-12)
     else:
         assert found == expected

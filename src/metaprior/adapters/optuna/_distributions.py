@@ -2,7 +2,7 @@
 
 | Optuna | space |
 |---|---|
-| `FloatDistribution` | `Real` between the bounds; a step is applied when converting back |
+| `FloatDistribution` | `Real` between the bounds, with its step |
 | `IntDistribution` | `Integer` between the bounds, likewise |
 | `CategoricalDistribution` | `Categorical`, with text in place of what a space cannot hold |
 
@@ -11,7 +11,8 @@ Several distributions of one parameter, from trials and studies that differ, bec
 - from the lowest to the highest bound, and on to values that lie outside of them (Optuna takes
   enqueued values as they are); all choices, in order of appearance;
 - on a log scale if every distribution with more than one value is;
-- integer if every distribution is.
+- integer if every distribution is;
+- with a step if every distribution with more than one value has it, on one grid with all values.
 """
 
 import math
@@ -30,7 +31,7 @@ from metaprior.data import Categorical, Choice, Dimension, Integer, Real, as_nat
 Number: TypeAlias = FloatDistribution | IntDistribution
 
 # Larger integers are reals in a space.
-_LARGEST_INTEGER = 2**40
+LARGEST_INTEGER = 2**40
 
 
 class Merged(NamedTuple):
@@ -109,6 +110,27 @@ def _merged_numbers(distributions: list[Number], values: Collection[Any]) -> Mer
     log = bool(wide) and all(d.log for d in wide) and low >= (1 if integer else math.ulp(0.0))
     if not log and any(d.log for d in wide):
         remarks.append("is on a log scale in some studies only: taken as linear")
-    if integer and max(abs(low), abs(high)) <= _LARGEST_INTEGER:
-        return Merged(Integer(int(low), int(high), log), remarks)
-    return Merged(Real(float(low), float(high), log), remarks)
+    step = None if log else _common_step(wide, [low, high, *values])
+    if step is None and any(_has_step(d) for d in wide):
+        remarks.append("has steps that differ, or values between them: taken without a step")
+    if integer and max(abs(low), abs(high)) <= LARGEST_INTEGER:
+        step = None if step is None else int(step)
+        return Merged(Integer(int(low), int(high), log, step=step), remarks)
+    return Merged(Real(float(low), float(high), log, step=step), remarks)
+
+
+def _has_step(distribution: Number) -> bool:
+    """Whether a distribution has a step that says more than that it is one of integers."""
+    usual = 1 if isinstance(distribution, IntDistribution) else None
+    return distribution.step not in (usual, None)
+
+
+def _common_step(wide: list[Number], values: Collection[Any]) -> float | None:
+    """The step of all distributions, if all values, the bounds among them, are on one grid."""
+    steps = {distribution.step for distribution in wide}
+    if len(steps) != 1 or not _has_step(wide[0]):
+        return None
+    step = float(wide[0].step or 1)
+    ends = [bound for d in wide for bound in (d.low, d.high)]
+    counts = [(value - min(values)) / step for value in (*values, *ends)]
+    return step if all(abs(count - round(count)) < 1e-6 for count in counts) else None

@@ -1,16 +1,29 @@
 """Which parameters of many studies become dimensions, and what stands in where one is missing.
 
-A parameter is a dimension if it has at least two values and is present in at least 80 % of the
-trials. Where it is missing, it is taken to be in the middle of its range (on the scale of the
-dimension), or to be the first of its choices.
+A parameter with at least two values is a dimension
+
+- if all trials have it;
+- if a rule says which have it: a condition of the space (see `_presence`);
+- if trials of one study have it and lack it without a rule: an optional one, with a switch;
+- if at least 80 % of the trials have it. Where it is missing, it is taken to be in the middle of
+  its range (on the scale of the dimension), or to be the first of its choices.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from metaprior.adapters.optuna._distributions import is_categorical, merged_dimension
+from metaprior.adapters.optuna._presence import (
+    Rule,
+    found_rule,
+    is_optional,
+    switch_of,
+    switches,
+    with_switches,
+)
 from metaprior.adapters.optuna._trials import StudyTrials, UsableTrial
 from metaprior.data import Categorical, Dimension, Space, complaint
 from metaprior.words import listed
@@ -44,19 +57,80 @@ def shared_space(studies: list[StudyTrials]) -> SpaceAndStudies:
     while True:
         usable = [study for study in studies if not study.reason]
         present, total = _presence(usable), sum(len(study.trials) for study in usable)
-        names = [name for name, p in present.items() if p.changes and p.trials >= SHARE * total]
+        status = _statuses(present, total, usable)
+        names = list(status)
         if not names:
             raise _nothing_shared(present, total, len(usable))
         kept = [_with_any(study, names, NO_SHARED_PARAMETER) for study in studies]
         if kept == studies:
             break
         studies = kept
-    dimensions, notes = {}, _notes_on_dropped(present, total)
+    dimensions, notes = {}, _notes_on_dropped(present, total, names)
     for name in names:
         _require_one_kind(name, usable)
         dimensions[name], remarks = _merged(name, usable)
         notes += [f"The parameter {name!r} {remark}." for remark in remarks]
+    for name, found in status.items():
+        if isinstance(found, Rule):
+            when = found.when(dimensions)
+            notes.append(f"The parameter {name!r} exists only if {found.in_words()}.")
+        elif found is not None:
+            dimensions[switch_of(found)] = Categorical([False, True])
+            when = {switch_of(found): [True]}
+            notes.append(_note_on_optional(name, found, present[name].trials, total))
+        else:
+            continue
+        dimensions[name] = replace(dimensions[name], when=when)
     return SpaceAndStudies(Space(**dimensions), studies, notes)
+
+
+# What decides whether a parameter exists: a rule, the optional parameter that has the switch, or
+# nothing.
+Status = Rule | str | None
+
+
+def _statuses(
+    present: dict[str, Presence], total: int, studies: list[StudyTrials]
+) -> dict[str, Status]:
+    """What becomes of the parameters that are kept, in the order in which they turn up."""
+    trials = [trial for study in studies for trial in study.trials]
+    changing = {name: p.trials for name, p in present.items() if p.changes}
+    status: dict[str, Status] = {}
+    filled = set()
+    # What others depend on is at least as frequent as they are.
+    for name in sorted(changing, key=lambda name: -changing[name]):
+        if changing[name] == total:
+            status[name] = None
+            continue
+        rule = found_rule(name, trials, [other for other in status if other not in filled])
+        if rule is not None:
+            status[name] = rule
+        elif (
+            is_optional(name, [study.trials for study in studies])
+            and switch_of(name) not in present
+        ):
+            status[name] = _always_beside(name, status, trials) or name
+        elif changing[name] >= SHARE * total:
+            status[name] = None
+            filled.add(name)
+    return {name: status[name] for name in present if name in status}
+
+
+def _always_beside(name: str, status: dict[str, Status], trials: list[UsableTrial]) -> str | None:
+    """An optional parameter that exactly the same trials have."""
+    optional = [other for other, found in status.items() if found == other]
+    return next(
+        (o for o in optional if all((o in t.params) == (name in t.params) for t in trials)), None
+    )
+
+
+def _note_on_optional(name: str, first: str, count: int, total: int) -> str:
+    if name != first:
+        return f"The parameter {name!r} is optional, together with {first!r}."
+    return (
+        f"The parameter {name!r} is optional: {count} of {total} trials have it, and no other "
+        "parameter says which."
+    )
 
 
 def given_space(studies: list[StudyTrials], space: Space) -> SpaceAndStudies:
@@ -78,21 +152,43 @@ def completed_points(
     studies: list[StudyTrials], space: Space
 ) -> tuple[list[list[dict[str, Any]]], list[str]]:
     """The points of each study, gaps filled, and a sentence for each parameter with gaps."""
-    trials = [trial for study in studies for trial in study.trials]
-    fillers, notes = {}, []
-    for name, dimension in zip(space.names, space.dimensions, strict=True):
-        fillers[name], words = _filler(dimension)
-        missing = sum(name not in trial.params for trial in trials)
-        if missing:
-            notes.append(
-                f"The parameter {name!r} is missing in {missing} of {len(trials)} trials: taken "
-                f"as {words}."
-            )
-    points = [
-        [{name: trial.params.get(name, fillers[name]) for name in space.names} for trial in each]
-        for each in (study.trials for study in studies)
+    fillers = {
+        name: _filler(dimension)
+        for name, dimension in zip(space.names, space.dimensions, strict=True)
+    }
+    missing: dict[str, int] = dict.fromkeys(space.names, 0)
+    points = []
+    for study in studies:
+        points.append([])
+        for trial in study.trials:
+            point = _completed(trial, space, fillers)
+            for name in point.keys() - with_switches(trial.params, space).keys():
+                missing[name] += 1
+            points[-1].append(point)
+    total = sum(map(len, points))
+    notes = [
+        f"The parameter {name!r} is missing in {count} of {total} trials: taken as "
+        f"{fillers[name][1]}."
+        for name, count in missing.items()
+        if count
     ]
     return points, notes
+
+
+def _completed(
+    trial: UsableTrial, space: Space, fillers: dict[str, tuple[Any, str]]
+) -> dict[str, Any]:
+    """The point of a trial, with values for whatever exists there and is missing."""
+    point = {
+        name: value
+        for name, value in with_switches(trial.params, space).items()
+        if name in space.names
+    }
+    while True:  # a value that is filled in may make others exist
+        lacking = [name for name in space.existing(point) if name not in point]
+        if not lacking:
+            return point
+        point |= {name: fillers[name][0] for name in lacking}
 
 
 def _filler(dimension: Dimension) -> tuple[Any, str]:
@@ -161,12 +257,12 @@ def _nothing_shared(present: dict[str, Presence], total: int, num_studies: int) 
     )
 
 
-def _notes_on_dropped(present: dict[str, Presence], total: int) -> list[str]:
+def _notes_on_dropped(present: dict[str, Presence], total: int, names: list[str]) -> list[str]:
     constant = [repr(name) for name, p in present.items() if not p.changes]
     rare = [
         f"{name!r} (in {p.trials / total:.0%} of the trials)"
         for name, p in present.items()
-        if p.changes and p.trials < SHARE * total
+        if p.changes and name not in names
     ]
     notes = []
     if constant:
@@ -178,12 +274,30 @@ def _notes_on_dropped(present: dict[str, Presence], total: int) -> list[str]:
 
 def _fitted(study: StudyTrials, space: Space) -> StudyTrials:
     """The study as far as it lies in `space`, or the reason why it does not."""
+    own_switches = switches(space)
+
+    def exists(name: str, trial: UsableTrial) -> bool:
+        return name in space.existing(with_switches(trial.params, space))
+
     study = _with_any(study, list(space.names), NO_PARAMETER_OF_SPACE)
     for name, dimension in zip(space.names, space.dimensions, strict=True):
         if study.reason:
             break
-        having = [trial for trial in study.trials if name in trial.params]
-        if len(having) < SHARE * len(study.trials):
+        if name in own_switches:  # trials do not have them
+            continue
+        if dimension.when:
+            study = study.keeping(
+                [
+                    trial
+                    for trial in study.trials
+                    if name not in trial.params or exists(name, trial)
+                ],
+                others="outside the space",
+                reason="fewer than 2 trials inside the space",
+            )
+        due = [trial for trial in study.trials if exists(name, trial)]
+        having = [trial for trial in due if name in trial.params]
+        if len(having) < SHARE * len(due):
             return study._replace(reason=f"{name!r} is missing in more than {1 - SHARE:.0%}")
         categorical = isinstance(dimension, Categorical)
         if any(is_categorical(trial.distributions[name]) != categorical for trial in having):

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from collections import Counter
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
@@ -12,10 +13,13 @@ from optuna.distributions import BaseDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from metaprior.adapters.optuna._study_window import in_space, is_varied, study_window, whole_window
+from metaprior.adapters.optuna._presence import switches, with_switches
+from metaprior.adapters.optuna._pruned import EarlyStops
+from metaprior.adapters.optuna._study_window import in_space, news, study_window, whole_window
 from metaprior.belief import Prior
 from metaprior.bo import Optimizer, Window, constrained_improvement
 from metaprior.data import direction_sign
+from metaprior.words import listed
 
 # Workers between the start of a trial and its first parameter are counted up to this number.
 MOST_STARTING = 64
@@ -43,8 +47,9 @@ class StudyProposer:
     - `seed`: workers with the same seed that see the same trials compute the same list of points,
       and each takes a different one.
 
-    The ranges that the study's trials asked for are a window on the space of the prior; a trial
-    outside of it is ignored. Until a trial is complete, the window is the whole space.
+    The ranges that the study's trials asked for are a window on the space of the prior, with what
+    the prior does not know beside it; a trial outside of it is ignored. Until a trial is complete,
+    the window is the whole space.
     """
 
     def __init__(self, prior: Prior, seed: int):
@@ -55,18 +60,22 @@ class StudyProposer:
         self._start()
 
     def asked(self, study: Study) -> dict[str, BaseDistribution]:
-        """The newest distribution of every parameter that prior and study share."""
+        """The newest distribution of every parameter that is modelled."""
         self._read(study, study.get_trials(deepcopy=False))
         if self._window is None:
             return {}
         names = [name for name, _ in self._window.ranges]
         return {name: self._newest[name] for name in names if name in self._newest}
 
+    def models(self, name: str) -> bool:
+        """Whether a proposal has a value for the parameter."""
+        return self._window is not None and name in dict(self._window.ranges)
+
     def propose(
         self, study: Study, trial: FrozenTrial, free: Collection[str] | None = None
     ) -> dict[str, Any]:
-        """The point that `trial` should try, as values of the prior's space: the same one on every
-        call; empty if the study uses nothing of the prior's space.
+        """The point that `trial` should try, in the study's units: the same one on every call;
+        empty if the study uses nothing of the prior's space.
 
         - `free`: the parameters to choose, if another sampler fixes the others.
         """
@@ -75,6 +84,35 @@ class StudyProposer:
             known = self._compute(study, trial, free)
             self._proposals[_name(trial)] = known
         return known
+
+    def complete(self, study: Study, trial: FrozenTrial, name: str) -> dict[str, Any]:
+        """The proposal for `trial`; one that has a value for the parameter `name`, if it can have
+        one beside the values that the trial has already.
+
+        A trial may depart from its proposal (another sampler, an enqueued value): then it may need
+        parameters that did not exist there.
+        """
+        proposal = self.propose(study, trial)
+        if name in proposal or not self.models(name):
+            return proposal
+        fixed = self._departed(trial.params, name)
+        branch = self._optimizer.fork(seed=self._seed_now(), acquisition=self._acquisition())
+        assert self._window is not None
+        self._proposals[_name(trial)] = self._window.decode(branch.ask(fixed=fixed))
+        return self._proposals[_name(trial)]
+
+    def _departed(self, params: dict[str, Any], name: str) -> dict[str, Any]:
+        """What a trial has chosen, in the window, and that the parameter `name` exists if that is
+        its own choice."""
+        assert self._window is not None
+        point = self._window.encode(self._in_space(params)) or {}
+        own, fixed = switches(self._prior.space), {}
+        for i, (other, r) in enumerate(self._window.ranges):
+            if own.get(other) == name:
+                fixed[f"x{i}"] = r.coordinate(True)
+            elif other in params and f"x{i}" in point:
+                fixed[f"x{i}"] = point[f"x{i}"]
+        return fixed
 
     def _compute(
         self, study: Study, trial: FrozenTrial, free: Collection[str] | None
@@ -101,6 +139,7 @@ class StudyProposer:
         if self._window is None:
             return {}
         branch = self._optimizer.fork(seed=self._seed_now(), acquisition=self._acquisition())
+        self._tell_pruned(study, branch)
         running = self._running(trials, trial)
         under_way = [self._under_way(other) for other in running]
         branch.expect([point for point in under_way if point is not None])
@@ -129,7 +168,8 @@ class StudyProposer:
         """Whether the parameters that a trial has so far are almost those of the proposal."""
         if self._window is None or self._in_window(params) is None:
             return False
-        points = [self._window.encode(in_space(p)) for p in (proposal, {**proposal, **params})]
+        both = (proposal, {**proposal, **params})
+        points = [self._window.encode(self._in_space(p)) for p in both]
         here, there = self._optimizer.space.encode([point for point in points if point])
         return bool(np.abs(here - there).max() < NEAR)
 
@@ -138,6 +178,9 @@ class StudyProposer:
         self._read_trials: dict[TrialName, FrozenTrial] = {}
         self._distributions: dict[str, dict[BaseDistribution, None]] = {}
         self._newest: dict[str, BaseDistribution] = {}
+        self._optional = set(switches(self._prior.space).values())
+        self._lacking: Counter[str] = Counter()
+        self._shown: set[str] = set()
         self._look_through(whole_window(self._prior.space))
 
     def _look_through(self, window: Window | None) -> None:
@@ -156,11 +199,13 @@ class StudyProposer:
         for trial in new:
             self._note_distributions(trial)
         if self._distributions:
-            window = study_window(self._prior.space, self._distributions)
+            window = study_window(
+                self._prior.space, self._distributions, self._shown, self._lacking
+            )
             if window != self._window:
                 self._look_through(window)
                 new = list(finished.values())
-            self._warn_of_what_is_lost(study, window)
+            self._warn_of_what_is_new(study, window)
         for trial in new:
             self._tell(study, trial)
 
@@ -168,19 +213,40 @@ class StudyProposer:
         # A trial that failed may have asked for a part of what it would have needed.
         if trial.state == TrialState.FAIL:
             return
+        # A pruned trial may have been stopped before it asked for all.
+        if trial.state == TrialState.COMPLETE:
+            self._lacking.update(name for name in self._optional if name not in trial.params)
+            self._shown |= set(self._prior.space.existing(self._in_space(trial.params)))
         for name, distribution in trial.distributions.items():
             self._distributions.setdefault(name, {})[distribution] = None
             self._newest[name] = distribution
 
+    def _tell_pruned(self, study: Study, branch: Optimizer) -> None:
+        """Tell `branch` of the trials that were stopped early.
+
+        What they are at most follows from all complete trials, those that came after them
+        included, so it is worked out anew for every proposal.
+        """
+        stops = EarlyStops(self._read_trials.values(), study.direction)
+        for trial in stops.pruned:
+            point = self._in_window(trial.params)
+            if point is not None:
+                limit = stops.limit(trial)
+                branch.tell(point, None if limit is None else self._own(study, limit), stopped=True)
+
+    def _own(self, study: Study, value: float) -> float:
+        """A value of the study in the direction of the prior."""
+        return value if self._prior.direction == study.direction.name.lower() else -value
+
     def _tell(self, study: Study, trial: FrozenTrial) -> None:
-        # Pruned trials were stopped early: their last value is not one of the objective.
+        # What a pruned trial says depends on trials that may come after it: see `_tell_pruned`.
         if self._window is None or trial.state == TrialState.PRUNED:
             return
         if trial.state == TrialState.FAIL:
             # It may have asked for some of its parameters only: the others it would have got.
             params = {**self._proposals.get(_name(trial), {}), **trial.params}
             point = self._in_window(params)
-            if point is not None and all(name in params for name, _ in self._window.ranges):
+            if point is not None and all(name in params for name in self._names(point)):
                 self._optimizer.tell(point, None)
             return
         point, value = self._in_window(trial.params), trial.value
@@ -189,8 +255,7 @@ class StudyProposer:
         if not math.isfinite(value):
             self._optimizer.tell(point, None)
             return
-        own = self._prior.direction == study.direction.name.lower()
-        value = value if own else -value
+        value = self._own(study, value)
         self._optimizer.tell(point, value)
         better = direction_sign(self._prior.direction) * value
         self._observations.append(Observation(point, better, trial.constraints))
@@ -200,7 +265,21 @@ class StudyProposer:
         assert self._window is not None
         if not any(name in params for name, _ in self._window.ranges):
             return None
-        return self._window.encode(in_space(params))
+        return self._window.encode(self._in_space(params))
+
+    def _in_space(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Parameters of a trial as the space of the prior holds them."""
+        return with_switches(in_space(params), self._prior.space)
+
+    def _names(self, point: dict[str, Any]) -> list[str]:
+        """The parameters that a point of the window stands for."""
+        assert self._window is not None
+        own = switches(self._prior.space)
+        return [
+            name
+            for i, (name, _) in enumerate(self._window.ranges)
+            if f"x{i}" in point and name not in own
+        ]
 
     def _under_way(self, other: FrozenTrial) -> dict[str, Any] | None:
         """Where a running trial is, or will be as far as this process knows."""
@@ -234,32 +313,26 @@ class StudyProposer:
             np.random.SeedSequence([self._seed, len(self._read_trials)]).generate_state(1)[0]
         )
 
-    def _warn_of_what_is_lost(self, study: Study, window: Window | None) -> None:
-        used = {name for name, _ in window.ranges} if window is not None else set()
-        # A parameter that the study never varies is no loss.
-        varied = {name for name, found in self._distributions.items() if is_varied(found)}
-        space = self._prior.space
-        if not used:
+    def _warn_of_what_is_new(self, study: Study, window: Window | None) -> None:
+        if window is None:
             self._warn(
-                "",
+                [""],
                 f"Nothing of the prior can be used for study {study.study_name!r}: its parameters "
-                f"are {list(self._distributions)}, those of the prior are {space}; they are "
-                "sampled independently until it gets a prior that was learned for them.",
+                f"are {list(self._distributions)}, those of the prior are {self._prior.space}; "
+                "they are sampled independently until it gets a prior that was learned for them.",
             )
             return
-        for name, dimension in zip(space.names, space.dimensions, strict=True):
-            if name in varied and name not in used:
-                self._warn(
-                    name,
-                    f"The prior cannot be used for the parameter {name!r} of study "
-                    f"{study.study_name!r}: it knows {dimension}, and the study asks for "
-                    f"{self._newest[name]}; the parameter is sampled independently.",
-                )
+        found = {name: words for name, words in news(window).items() if name not in self._warned}
+        self._warn(
+            list(found),
+            f"Study {study.study_name!r} has what its prior does not know: "
+            f"{listed(list(found.values()), 8)}; there, the trials of this study decide.",
+        )
 
-    def _warn(self, about: str, sentence: str) -> None:
+    def _warn(self, about: Collection[str], sentence: str) -> None:
         """Warn of each thing once in the life of this proposer."""
-        if about not in self._warned:
-            self._warned.add(about)
+        if not self._warned.issuperset(about):
+            self._warned.update(about)
             warnings.warn(sentence, UserWarning, stacklevel=2)
 
 

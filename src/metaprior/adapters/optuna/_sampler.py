@@ -13,8 +13,9 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from metaprior.adapters.optuna._distributions import nearest_value
 from metaprior.adapters.optuna._proposer import StudyProposer
-from metaprior.adapters.optuna._study_window import as_asked, shared_range
+from metaprior.adapters.optuna._study_window import as_offered, shared_range
 from metaprior.adapters.optuna._trial_seeded import TrialSeededSampler
 from metaprior.adapters.optuna._version_store import pack, unpack
 from metaprior.belief import Prior
@@ -32,10 +33,12 @@ class MetaPriorSampler(BaseSampler):
     - `features`: what is known of the task, by name, for a prior that was learned with features of
       tasks; by default, the user attributes of the study that are called like them.
     - `seed`: the same seed and the same results give the same trials; `None` draws one.
-    - `independent_sampler`: for parameters that the prior does not know; random by default.
+    - `independent_sampler`: for parameters that the prior does not know, until a trial has shown
+      them; random by default.
 
     The first trial is proposed from the prior, too. Bounds, steps and choices of the study are
-    respected where they differ from those of past studies; parameters of the prior that the study
+    respected where they differ from those of past studies. Wider bounds, new choices and new
+    parameters are explored by what the study itself shows; parameters of the prior that the study
     does not ask for are held in the middle of their range. Trials running in other threads,
     processes and machines are taken into account, so that each worker tries a different point. If
     trials report constraints, improvement is weighted by the probability of being feasible.
@@ -103,7 +106,7 @@ class MetaPriorSampler(BaseSampler):
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
-        """The parameters that prior and study share, as far as trials have shown them.
+        """The parameters that are modelled, as far as trials have shown them.
 
         Before the first complete trial the study's distributions are unknown, and
         `sample_independent` returns the proposal parameter by parameter.
@@ -126,9 +129,10 @@ class MetaPriorSampler(BaseSampler):
             proposer = self._proposer(study)
             others = proposer.asked(study).keys() - search_space.keys()
             proposal = proposer.propose(study, trial, search_space.keys() if others else None)
+            # What is modelled and not in the proposal does not exist there: nothing will ask for it.
+            asked = [name for name in search_space if name in proposal or not proposer.models(name)]
         return {
-            name: self._value(proposal, study, trial, name, distribution)
-            for name, distribution in search_space.items()
+            name: self._value(proposal, study, trial, name, search_space[name]) for name in asked
         }
 
     def sample_independent(
@@ -141,9 +145,11 @@ class MetaPriorSampler(BaseSampler):
         """The parameter's part of the proposal for this trial, if the prior knows it."""
         _require_one_objective(study)
         proposal = {}
-        if shared_range(self._prior.space, param_name, param_distribution) is not None:
-            with self._lock:
-                proposal = self._proposer(study).propose(study, trial)
+        shared = shared_range(self._prior.space, param_name, param_distribution)
+        with self._lock:
+            proposer = self._proposer(study)
+            if shared is not None or proposer.models(param_name):
+                proposal = proposer.complete(study, trial, param_name)
         return self._value(proposal, study, trial, param_name, param_distribution)
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
@@ -188,10 +194,12 @@ class MetaPriorSampler(BaseSampler):
         distribution: BaseDistribution,
     ) -> Any:
         """The value that `proposal` has for a parameter; without one, an independent draw."""
-        shared = shared_range(self._prior.space, name, distribution)
-        if shared is None or name not in proposal:
+        offered = None
+        if name in proposal:
+            offered = as_offered(proposal[name], self._prior.space, name, distribution)
+        if offered is None:
             return self._independent.sample_independent(study, trial, name, distribution)
-        return as_asked(proposal[name], shared, distribution)
+        return nearest_value(offered, distribution)
 
     def _forget(self) -> None:
         self._lock = threading.RLock()
@@ -201,7 +209,8 @@ class MetaPriorSampler(BaseSampler):
         """What is known of the task of a study."""
         if self._features is not None:
             return self._features
-        attributes = study.user_attrs
+        # A bracket of Hyperband is a study without `user_attrs`.
+        attributes = study._storage.get_study_user_attrs(study._study_id)
         features = self._prior.features
         known = {name: attributes[name] for name in features.names if name in attributes}
         features.code(known, where=f"study {study.study_name!r}")  # an error names the study

@@ -1,4 +1,4 @@
-"""What a study uses of the space of a prior, and values of the prior as the study takes them."""
+"""What a study uses of the space of a prior and adds to it, and values as the study takes them."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -10,9 +10,24 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from metaprior.adapters.optuna._distributions import as_choice, nearest_value
-from metaprior.bo import Numbers, Options, Range, Window, whole_range
-from metaprior.data import Space
+from metaprior.adapters.optuna._distributions import as_choice
+from metaprior.adapters.optuna._presence import switches
+from metaprior.bo import (
+    Numbers,
+    Options,
+    Range,
+    Window,
+    covers,
+    new_choices,
+    surplus,
+    whole_range,
+)
+from metaprior.data import Categorical, Space
+from metaprior.words import listed
+
+# So many trials without an optional parameter show that a study never asks for it.
+PATIENCE = 3
+NOTHING: Mapping[str, int] = {}
 
 
 def whole_window(space: Space) -> Window:
@@ -21,22 +36,99 @@ def whole_window(space: Space) -> Window:
     return Window(space, tuple((name, whole_range(dimension)) for name, dimension in named))
 
 
-def study_window(space: Space, asked: Mapping[str, Collection[BaseDistribution]]) -> Window | None:
-    """The part of `space` that a study with the distributions `asked` can use; `None` if it can
-    use nothing of it.
+def study_window(
+    space: Space,
+    asked: Mapping[str, Collection[BaseDistribution]],
+    shown: Collection[str] = (),
+    lacking: Mapping[str, int] = NOTHING,
+) -> Window | None:
+    """What a study with the distributions `asked` uses of `space`, and what it adds to it; `None`
+    if it can use nothing of it.
 
     Bounds that differ from trial to trial are joined, so that no trial lies outside.
+
+    - `shown`: dimensions that existed in some trial. Others, if they are conditional, are expected
+      to be asked for where they exist.
+    - `lacking`: how many trials lack an optional parameter. Its switch is free if some have it and
+      some lack it, and until a few trials have shown that the study never asks for it.
     """
-    ranges, held = [], []
+    ranges: list[tuple[str, Range]] = []
+    held: list[tuple[str, Any]] = []
+    own_switches = switches(space)
     for name, dimension in zip(space.names, space.dimensions, strict=True):
-        found = _joined(asked[name]).within(dimension) if name in asked else None
-        if found is None:
+        if name in own_switches:
+            optional = own_switches[name]
+            is_asked, count = optional in asked, lacking.get(optional, 0)
+            if (is_asked and count == 0) or (not is_asked and count >= PATIENCE):
+                held.append((name, is_asked))
+            else:
+                ranges.append((name, whole_range(dimension)))
             continue
-        if found.only is None:
-            ranges.append((name, found))
-        else:
-            held.append((name, found.only))
-    return Window(space, tuple(ranges), tuple(held)) if ranges else None
+        if name not in asked:
+            continue
+        every = _joined(asked[name])
+        known = every.within(dimension)
+        if every.only is None:
+            ranges.append((name, known if known is not None and covers(known, every) else every))
+        elif known is not None:
+            held.append((name, known.only))
+    known = {name for name, _ in [*ranges, *held]}
+    ranges += [(name, r) for name, r in _expected(space, asked, shown, known)]
+    held += _needed(space, asked, {name for name, _ in [*ranges, *held]})
+    unknown = {name: _joined(found) for name, found in asked.items() if name not in space.names}
+    ranges += [(name, every) for name, every in unknown.items() if every.only is None]
+    window = Window(space, tuple(ranges), tuple(held))
+    return window if any(window.known_dimension(name) for name, _ in ranges) else None
+
+
+def _expected(
+    space: Space, asked: Collection[str], shown: Collection[str], known: Collection[str]
+) -> list[tuple[str, Range]]:
+    """Conditional dimensions that no trial had a reason to ask for yet, with all of their values:
+    those whose parents the study decides, or expects, too."""
+    dimensions = dict(zip(space.names, space.dimensions, strict=True))
+
+    def is_expected(name: str) -> bool:
+        when = dimensions[name].when
+        is_new = bool(when) and name not in asked and name not in shown
+        return is_new and all(p in known or is_expected(p) for p, _ in when)
+
+    return [(name, whole_range(dimensions[name])) for name in space.names if is_expected(name)]
+
+
+def _needed(space: Space, asked: Collection[str], known: Collection[str]) -> list[tuple[str, Any]]:
+    """Values for what a study never asks for, so that what it asks for exists."""
+    dimensions = dict(zip(space.names, space.dimensions, strict=True))
+    found: dict[str, Any] = {}
+    for name in space.names:  # those of the last ones stay, where they contradict each other
+        stack = [name] if name in asked else []
+        while stack:
+            for parent, values in dimensions[stack.pop()].when:
+                if parent not in known:
+                    found[parent] = values[0]
+                stack.append(parent)
+    return list(found.items())
+
+
+def news(window: Window) -> dict[str, str]:
+    """What a window adds to the space of a prior, in words, by parameter."""
+    found = {}
+    for name, r in window.ranges:
+        dimension = window.known_dimension(name)
+        if name not in window.whole.names:
+            found[name] = f"the parameter {name!r}"
+        elif dimension is None:
+            own, other = ("categorical", "a number")[:: 1 if isinstance(r, Options) else -1]
+            found[name] = f"the parameter {name!r}, which is {own} here and {other} in the prior"
+        elif isinstance(r, Options):
+            added = [repr(choice) for choice in new_choices(r, dimension)]
+            if added:
+                found[name] = f"{listed(added, 5)} as choices of {name!r}"
+        elif surplus(r, dimension) is not None:
+            assert not isinstance(dimension, Categorical)
+            known = f"{dimension.low:g} to {dimension.high:g}"
+            found[name] = f"{name!r} from {r.low:g} to {r.high:g} (it knows {known})"
+    return found
 
 
 def shared_range(space: Space, name: str, distribution: BaseDistribution) -> Range | None:
@@ -47,18 +139,27 @@ def shared_range(space: Space, name: str, distribution: BaseDistribution) -> Ran
     return None if found is None or found.only is not None else found
 
 
-def as_asked(value: Any, shared: Range, distribution: BaseDistribution) -> Any:
-    """The value nearest to `value` that space and distribution both have, as Optuna takes it."""
-    if isinstance(shared, Numbers):
-        value = min(max(value, shared.low), shared.high)
-    elif value not in shared.choices:
-        value = shared.choices[0]
-    return nearest_value(value, distribution)
+def as_offered(value: Any, space: Space, name: str, distribution: BaseDistribution) -> Any:
+    """A proposed value as far as the distribution offers it, `None` if it does not.
 
-
-def is_varied(distributions: Collection[BaseDistribution]) -> bool:
-    """Whether a parameter with these distributions can have more than one value."""
-    return _joined(distributions).only is None
+    A value that the distribution does not have is moved to what it shares with the space.
+    """
+    if isinstance(distribution, CategoricalDistribution):
+        offered = [as_choice(choice) for choice in distribution.choices]
+        is_offered = any(value == choice and type(value) is type(choice) for choice in offered)
+    else:
+        assert isinstance(distribution, (FloatDistribution, IntDistribution))
+        is_number = not isinstance(value, str)
+        is_offered = is_number and distribution.low <= value <= distribution.high
+    if not is_offered:
+        shared = shared_range(space, name, distribution)
+        if shared is None:
+            return None
+        if isinstance(shared, Numbers):
+            value = min(max(value, shared.low), shared.high)
+        elif value not in shared.choices:
+            value = shared.choices[0]
+    return value
 
 
 def in_space(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -74,7 +175,7 @@ def _joined(distributions: Collection[BaseDistribution]) -> Range:
         return Options(tuple(choices))
     numbers = [d for d in distributions if isinstance(d, (FloatDistribution, IntDistribution))]
     low, high = float(min(d.low for d in numbers)), float(max(d.high for d in numbers))
-    return Numbers(low, high, numbers[0].log, _common_step(numbers, low))
+    return Numbers(low, high, numbers[0].log, _common_step(numbers, low)).coarse
 
 
 def _common_step(numbers: list[FloatDistribution | IntDistribution], low: float) -> float | None:

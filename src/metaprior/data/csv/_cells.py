@@ -92,7 +92,19 @@ def refuse_missing(cells: list[str], complain: Complaint) -> None:
 
 
 def values_of(dimension: Dimension, cells: list[str], complain: Complaint) -> Column:
-    """What the cells of a dimension hold, each checked to belong to it."""
+    """What the cells of a dimension hold, each checked to belong to it.
+
+    Of a dimension that need not exist, empty cells hold `None`.
+    """
+    if dimension.when and not all(cells):
+        full = [i for i, cell in enumerate(cells) if cell]
+        held = values_of(
+            dimension, [cells[i] for i in full], lambda k, problem: complain(full[k], problem)
+        )
+        found: list[Any] = [None] * len(cells)
+        for i, value in zip(full, held, strict=True):
+            found[i] = value
+        return found
     refuse_missing(cells, complain)
     if isinstance(dimension, Categorical):
         choice_of = {cell: _choice(dimension, cell) for cell in set(cells)}

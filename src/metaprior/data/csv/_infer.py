@@ -10,7 +10,7 @@
 
 Numbers are taken on a log scale if they are positive, span two decades or more, and are spread more
 evenly there. A bound is not moved past 0, nor past 1 if all numbers lie between 0 and 1: learning
-rates and fractions stay what they are.
+rates and fractions stay what they are. Numbers on a grid get its step (see `_grid_of`).
 """
 
 import math
@@ -32,6 +32,14 @@ DECADES = 2.0
 MOST_CHOICES = 64
 # float64 tells neighbouring positions apart up to here; see `Integer`.
 _LARGEST_INTEGER = 2**40
+# A column on a grid has so many different numbers, or each of them so often; and that all are
+# multiples of the same step is less likely than this to be chance.
+FEWEST_ON_GRID = 8
+OFTEN = 4
+CHANCE = 1e-3
+# A finer grid is as good as none.
+MOST_STEPS = 10_000
+_MOST_DECIMALS = 12
 # Bounds are rounded outwards to this many digits, of themselves or of the range.
 _DIGITS = 3
 
@@ -54,10 +62,14 @@ def infer_dimension(cells: list[str], complain: Complaint) -> Dimension | None:
         return None
     log = low > 0 and math.log10(high) - math.log10(low) >= DECADES and _evener_in_log(values)
     whole = all(isinstance(value, int) for value in numbers)
+    step = None if log else _grid_of(cells)
     if whole and max(abs(low), abs(high)) <= _LARGEST_INTEGER:
-        return Integer(int(low), int(high), log=log)
+        return Integer(int(low), int(high), log=log, step=None if step is None else int(step))
     try:
-        return Real(*_widened(low, high, log), log=log)
+        bounds = _widened(low, high, log)
+        if step is not None:
+            return Real(*_on_grid(low, high, bounds, step), step=float(step))
+        return Real(*bounds, log=log)
     except ValueError as error:
         first = int(np.argmax(values))
         raise complain(
@@ -101,6 +113,43 @@ def _unevenness(ordered: Float[np.ndarray, " m"]) -> float:
     """The largest distance of the scaled, ordered values from evenly spaced ones."""
     scaled = (ordered - ordered[0]) / (ordered[-1] - ordered[0])
     return float(np.max(np.abs(scaled - np.linspace(0.0, 1.0, len(ordered)))))
+
+
+def _grid_of(cells: list[str]) -> Decimal | None:
+    """The distance of which all numbers are multiples, from the lowest on; `None` if that may be
+    chance, or is no more than the decimals that numbers are written with.
+
+    Numbers that are multiples of one unit are multiples of g of them, d different ones, with
+    probability $g^{-(d-1)}$.
+    """
+    numbers = sorted({Decimal(cell) for cell in cells})
+    exponent = min(int(number.normalize().as_tuple().exponent) for number in numbers)
+    # Few numbers that come back again and again are on a grid, too.
+    many = len(numbers) >= FEWEST_ON_GRID or len(cells) >= OFTEN * len(numbers)
+    if len(cells) < FEWEST_ON_GRID or not many or exponent < -_MOST_DECIMALS:
+        return None
+    unit = Decimal(1).scaleb(min(exponent, 0))
+    if (numbers[-1] - numbers[0]) / unit > _LARGEST_INTEGER:
+        return None
+    multiple = math.gcd(*(int((number - numbers[0]) / unit) for number in numbers))
+    steps = (numbers[-1] - numbers[0]) / (multiple * unit)
+    if (
+        multiple < 2
+        or steps > MOST_STEPS
+        or (len(numbers) - 1) * math.log(multiple) < -math.log(CHANCE)
+    ):
+        return None
+    return multiple * unit
+
+
+def _on_grid(
+    low: float, high: float, bounds: tuple[float, float], step: Decimal
+) -> tuple[float, float]:
+    """The grid through `low` and `high`, as far as the bounds leave room."""
+    lowest, highest = Decimal(repr(low)), Decimal(repr(high))
+    below = int((lowest - Decimal(repr(bounds[0]))) / step)
+    above = int((Decimal(repr(bounds[1])) - highest) / step)
+    return float(lowest - below * step), float(highest + above * step)
 
 
 def _widened(low: float, high: float, log: bool) -> tuple[float, float]:

@@ -47,6 +47,8 @@ def notes_on_counters(runs: list[TextRun], space: Space) -> list[str]:
 
 
 def _counts(cells: list[str]) -> bool:
+    if not all(cells):  # a dimension that does not exist at every point
+        return False
     numbers = [int(cell) for cell in cells]
     return len(cells) > 2 and numbers == list(range(numbers[0], numbers[0] + len(cells)))
 

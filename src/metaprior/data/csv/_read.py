@@ -9,7 +9,16 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from metaprior.data import Bounds, Points, Space, Tasks, direction_sign
+from metaprior.data import (
+    Bounds,
+    Categorical,
+    Integer,
+    Points,
+    Real,
+    Space,
+    Tasks,
+    direction_sign,
+)
 from metaprior.data.csv._cells import (
     TextRun,
     column_of,
@@ -220,7 +229,19 @@ def _inferred(runs: list[TextRun], names: list[str]) -> tuple[Space, list[str]]:
         "space."
         for name in constant
     ]
+    notes += [
+        f"{name}: all values are {_multiples(dimension)}, taken as step={dimension.step:g}."
+        for name, dimension in dimensions.items()
+        if not isinstance(dimension, Categorical) and dimension.step is not None
+    ]
     return Space(**dimensions), notes
+
+
+def _multiples(dimension: Real | Integer) -> str:
+    assert dimension.step is not None
+    count = dimension.low / dimension.step
+    start = "" if abs(count - round(count)) < 1e-6 else f"{dimension.low:g} plus "
+    return f"{start}multiples of {dimension.step:g}"
 
 
 def _points(runs: list[TextRun], space: Space) -> list[Points]:
@@ -229,8 +250,10 @@ def _points(runs: list[TextRun], space: Space) -> list[Points]:
         values_of(dimension, column_of(runs, name), complaint(runs, name))
         for name, dimension in zip(space.names, space.dimensions, strict=True)
     ]
+    if space.conditions is not None:  # what is where it should not be, by file and row
+        space.encode_columns(columns, lambda name: complaint(runs, name))
     # Numbers alone stay an array, which is encoded column by column instead of cell by cell.
-    mixed = space.is_categorical.any()
+    mixed = space.is_categorical.any() or space.conditions is not None
     rows = list(zip(*columns, strict=True)) if mixed else np.stack(columns, axis=1)
     ends = np.cumsum([len(run.rows) for run in runs])
     return [rows[end - len(run.rows) : end] for run, end in zip(runs, ends, strict=True)]

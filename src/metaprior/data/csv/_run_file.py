@@ -268,6 +268,8 @@ def _rows(
         values_of(dimension, columns[name], complaint([run], name))
         for name, dimension in zip(space.names, space.dimensions, strict=True)
     ]
+    if space.conditions is not None:
+        space.encode_columns(points, lambda name: complaint([run], name))
     complain = complaint([run], value)
     told = []
     for index, cell in enumerate(run.values):
@@ -281,7 +283,7 @@ def _rows(
         told.append(None if found is None else float(found))
     for i, dimension in enumerate(space.dimensions):
         if isinstance(dimension, Integer):
-            points[i] = [int(each) for each in points[i]]
+            points[i] = [None if each is None else int(each) for each in points[i]]
     dicts = space.as_dicts(list(zip(*points, strict=True)))
     return [Row(*each) for each in zip(numbers, dicts, told, strict=True)]
 

@@ -9,6 +9,13 @@ log = true
 [act]
 kind = "categorical"
 choices = ["relu", "tanh"]
+
+[leak]
+kind = "real"
+low = 0.0
+high = 0.3
+step = 0.05
+when = { act = ["relu"] }
 """
 
 import json
@@ -24,7 +31,11 @@ from metaprior.words import shortened
 
 _KINDS = {"real": Real, "integer": Integer, "categorical": Categorical}
 _NEEDED = {"real": ("low", "high"), "integer": ("low", "high"), "categorical": ("choices",)}
-_OPTIONAL = {"real": ("log",), "integer": ("log",), "categorical": ()}
+_OPTIONAL = {
+    "real": ("log", "step", "when"),
+    "integer": ("log", "step", "when"),
+    "categorical": ("when",),
+}
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -40,7 +51,11 @@ def read_space(path: str | Path) -> Space:
         raise ValueError(f"The space file {path} is not valid TOML ({error}); repair it.") from None
     if not tables:
         raise ValueError(f"The space file {path} has no dimension; add one, such as [lr].")
-    return Space(**{name: _dimension(path, name, table) for name, table in tables.items()})
+    dimensions = {name: _dimension(path, name, table) for name, table in tables.items()}
+    try:
+        return Space(**dimensions)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
 
 
 def space_as_toml(space: Space) -> str:
@@ -65,7 +80,7 @@ def _dimension(path: Path, name: str, table: Any) -> Dimension:
             f"{path}: {_key(name)} = {shortened(table)} stands outside of a dimension; put it "
             "under the [name] of one."
         )
-    nested = [key for key, value in table.items() if isinstance(value, dict)]
+    nested = [key for key, value in table.items() if isinstance(value, dict) and key != "when"]
     if nested and "kind" not in table:
         raise ValueError(
             f"{where} holds the table {nested[0]!r}; write a name with a dot in quotes: "
@@ -101,6 +116,8 @@ def _fields(dimension: Dimension) -> str:
 
 
 def _value(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{_key(k)} = {_value(v)}' for k, v in value.items())} }}"
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
     if isinstance(value, bool):

@@ -22,7 +22,6 @@ from metaprior.lab.environments._mixture import Mixture1d as Mixture1d
 from metaprior.lab.environments._mixture import MixtureTask as MixtureTask
 from metaprior.lab.environments._model_selection import MODEL_SELECTION as MODEL_SELECTION
 from metaprior.lab.environments._model_selection import ModelSelectionTask as ModelSelectionTask
-from metaprior.lab.environments._model_selection import Parameter as Parameter
 from metaprior.lab.environments._model_selection import (
     model_selection_tasks as model_selection_tasks,
 )

@@ -7,7 +7,7 @@ scikit-learn (`tools/make_model_selection.py`).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple, final
@@ -16,41 +16,28 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from metaprior.data import Categorical, Dimension, Integer, Real, Space
+from metaprior.data import Categorical, Integer, Real, Space
 
-
-class Parameter(NamedTuple):
-    """A hyper-parameter, and the values of `parent` that it exists for; always, without one."""
-
-    dimension: Dimension
-    parent: str | None = None
-    values: tuple[str, ...] = ()
-
-    def is_active(self, point: Mapping[str, Any]) -> bool:
-        """Whether a configuration whose earlier parameters are `point` has this one."""
-        return self.parent is None or point.get(self.parent) in self.values
-
-
-# Parents come before their children.
-MODEL_SELECTION: dict[str, Parameter] = {
-    "learner": Parameter(Categorical(["svm", "forest", "boosting", "neighbours"])),
+_TREES = {"learner": ["forest", "boosting"]}
+_SVM, _BOOSTING = {"learner": ["svm"]}, {"learner": ["boosting"]}
+MODEL_SELECTION = Space(
+    learner=Categorical(["svm", "forest", "boosting", "neighbours"]),
     # The share of the features that is kept, those with the largest F-statistic.
-    "keep": Parameter(Real(0.1, 1.0)),
-    "kernel": Parameter(Categorical(["linear", "rbf", "poly"]), "learner", ("svm",)),
-    "C": Parameter(Real(0.001, 100.0, log=True), "learner", ("svm",)),
-    "gamma": Parameter(Real(0.01, 30.0, log=True), "kernel", ("rbf", "poly")),
-    "degree": Parameter(Integer(2, 5), "kernel", ("poly",)),
-    "max_features": Parameter(Real(0.05, 1.0, log=True), "learner", ("forest", "boosting")),
-    "min_leaf": Parameter(Integer(1, 40, log=True), "learner", ("forest",)),
-    "rounds": Parameter(Integer(3, 100, log=True), "learner", ("boosting",)),
-    "rate": Parameter(Real(0.01, 1.0, log=True), "learner", ("boosting",)),
-    "max_depth": Parameter(Integer(1, 6), "learner", ("boosting",)),
-    "neighbours": Parameter(Integer(1, 40, log=True), "learner", ("neighbours",)),
-    "weights": Parameter(Categorical(["uniform", "distance"]), "learner", ("neighbours",)),
-}
-_CHOICES = [
-    name for name, each in MODEL_SELECTION.items() if isinstance(each.dimension, Categorical)
-]
+    keep=Real(0.1, 1.0),
+    kernel=Categorical(["linear", "rbf", "poly"], when=_SVM),
+    C=Real(0.001, 100.0, log=True, when=_SVM),
+    gamma=Real(0.01, 30.0, log=True, when={"kernel": ["rbf", "poly"]}),
+    degree=Integer(2, 5, when={"kernel": ["poly"]}),
+    max_features=Real(0.05, 1.0, log=True, when=_TREES),
+    min_leaf=Integer(1, 40, log=True, when={"learner": ["forest"]}),
+    rounds=Integer(3, 100, log=True, when=_BOOSTING),
+    rate=Real(0.01, 1.0, log=True, when=_BOOSTING),
+    max_depth=Integer(1, 6, when=_BOOSTING),
+    neighbours=Integer(1, 40, log=True, when={"learner": ["neighbours"]}),
+    weights=Categorical(["uniform", "distance"], when={"learner": ["neighbours"]}),
+)
+_DIMENSIONS = dict(zip(MODEL_SELECTION.names, MODEL_SELECTION.dimensions, strict=True))
+_CHOICES = [name for name, each in _DIMENSIONS.items() if isinstance(each, Categorical)]
 # The first two of every seven questions are for choosing how a method works; nothing is ever
 # reported on those.
 _TUNING, _OF = 2, 7
@@ -98,12 +85,7 @@ class ModelSelectionTask:
 
         - `point`: the active parameters, and no others.
         """
-        active = [name for name, each in MODEL_SELECTION.items() if each.is_active(point)]
-        if set(active) != set(point):
-            raise ValueError(
-                f"The configuration {dict(point)} does not have the parameters of its branch; "
-                f"give {', '.join(active)}."
-            )
+        MODEL_SELECTION.encode([point])  # complains about what is missing, foreign or outside
         branch = self._branches[_choices(point)]
         wanted = branch.space.encode([{name: point[name] for name in branch.space.names}])
         return float(branch.values[np.argmin(np.sum((branch.points - wanted) ** 2, axis=1))])
@@ -142,7 +124,8 @@ def _load() -> tuple[ModelSelectionTask, ...]:
     place = resources.files("metaprior.lab.environments") / "tables" / "model_selection.npz"
     with place.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         columns = {
-            name: arrays[f"{name}_values"][arrays[f"{name}_codes"]] for name in MODEL_SELECTION
+            name: arrays[f"{name}_values"][arrays[f"{name}_codes"]]
+            for name in MODEL_SELECTION.names
         }
         question, names, values = arrays["question_codes"], arrays["question"], arrays["auc"]
     configurations = [
@@ -161,7 +144,7 @@ def _configuration(row: Mapping[str, float]) -> dict[str, Any]:
     for name, number in row.items():
         if np.isnan(number):
             continue
-        dimension = MODEL_SELECTION[name].dimension
+        dimension = _DIMENSIONS[name]
         if isinstance(dimension, Categorical):
             point[name] = dimension.choices[int(number)]
         else:
@@ -171,6 +154,6 @@ def _configuration(row: Mapping[str, float]) -> dict[str, Any]:
 
 def _branch(configurations: list[dict[str, Any]], values: Float[np.ndarray, " r"]) -> _Branch:
     numbers = [name for name in configurations[0] if name not in _CHOICES]
-    space = Space(**{name: MODEL_SELECTION[name].dimension for name in numbers})
+    space = Space(**{name: replace(_DIMENSIONS[name], when=()) for name in numbers})
     points = space.encode([{name: each[name] for name in numbers} for each in configurations])
     return _Branch(configurations, space, points, values)

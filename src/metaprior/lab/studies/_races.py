@@ -109,7 +109,7 @@ def collect_histories(
 
 def fixed_gp_policy(family: Family) -> SurrogatePolicy:
     """Fixed GP-UCB: the paper's vanilla GP with upper confidence bounds, without past runs."""
-    surrogate = FixedGP().from_scratch(family.space.num_columns)
+    surrogate = FixedGP().from_scratch(family.space.num_inputs)
     return SurrogatePolicy(
         surrogate=surrogate, acquisition=CompiledConfidenceBound(), space=family.space
     )

@@ -1,0 +1,160 @@
+r"""When a parameter exists: rules that the trials of many studies follow, and switches for others.
+
+A rule says that a parameter exists exactly where one or two others, categorical or integer, have
+certain values. It is believed if it holds in every trial and is unlikely to be chance: if presence
+did not depend on anything, a rule over parents with c values in all would hold for n of N trials
+with a probability of at most
+
+$$ 2^c \, (n/N)^n \, (1 - n/N)^{N - n} . $$
+
+A parameter without a rule that some trials of a study have and others lack is optional: the space
+gets a switch for it, a categorical dimension that trials do not have.
+"""
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+from optuna.distributions import IntDistribution
+
+from metaprior.adapters.optuna._distributions import LARGEST_INTEGER, is_categorical
+from metaprior.adapters.optuna._trials import UsableTrial
+from metaprior.data import Categorical, Dimension, Integer, Space
+
+# A rule that is likelier than this to hold by chance is none.
+CHANCE = 1e-3
+# So many trials must have an optional parameter, and as many must lack it.
+FEWEST = 10
+# Integers with more values than this decide nothing.
+MOST_VALUES = 256
+_SWITCH = "has_"
+
+
+class Rule(NamedTuple):
+    """A parameter exists where each of the parents has one of the values."""
+
+    parents: tuple[tuple[str, tuple[Any, ...]], ...]
+
+    def when(self, dimensions: Mapping[str, Dimension]) -> dict[str, list[Any]]:
+        """The rule for a dimension of a space with the parents `dimensions`."""
+        return {
+            name: _spread(values, parent) if isinstance(parent, Integer) else list(values)
+            for name, values in self.parents
+            for parent in [dimensions[name]]
+        }
+
+    def in_words(self) -> str:
+        return " and ".join(f"{name} is {_either(values)}" for name, values in self.parents)
+
+
+def found_rule(name: str, trials: Sequence[UsableTrial], parents: Collection[str]) -> Rule | None:
+    """The rule by which some trials have the parameter `name`; `None` if there is none.
+
+    - `parents`: what it may depend on, the likeliest first.
+    """
+    having = [trial for trial in trials if name in trial.params]
+    able = [
+        parent
+        for parent in parents
+        if all(parent in trial.params for trial in having) and _decides(parent, trials)
+    ]
+    # Among equals, categories come before integers.
+    able.sort(key=lambda parent: not is_categorical(having[0].distributions[parent]))
+    for size in (1, 2):
+        for chosen in combinations(able, size):
+            rule = _rule(chosen, name, trials, having)
+            if rule is not None:
+                return rule
+    return None
+
+
+def is_optional(name: str, studies: Sequence[Sequence[UsableTrial]]) -> bool:
+    """Whether trials of the same study have the parameter and lack it, often enough."""
+    counts = [(sum(name in trial.params for trial in trials), len(trials)) for trials in studies]
+    have, every = sum(n for n, _ in counts), sum(m for _, m in counts)
+    return any(0 < n < m for n, m in counts) and FEWEST <= have <= every - FEWEST
+
+
+def switch_of(name: str) -> str:
+    """What the switch of an optional parameter is called."""
+    return f"{_SWITCH}{name}"
+
+
+def switches(space: Space) -> dict[str, str]:
+    """The switches in a space, and the parameters whose presence they are."""
+    dimensions = dict(zip(space.names, space.dimensions, strict=True))
+    return {
+        switch: name
+        for name, dimension in dimensions.items()
+        for switch in [switch_of(name)]
+        if dimension.when == ((switch, (True,)),)
+        and dimensions[switch] == Categorical([False, True])
+    }
+
+
+def with_switches(params: Mapping[str, Any], space: Space) -> dict[str, Any]:
+    """Parameters of a trial, with the switches of the space."""
+    named = {switch: name in params for switch, name in switches(space).items()}
+    return {**named, **params} if named else dict(params)
+
+
+def without_switches(point: Mapping[str, Any], space: Space) -> dict[str, Any]:
+    """A point of the space as parameters of a trial."""
+    own = switches(space)
+    return {name: value for name, value in point.items() if name not in own}
+
+
+def _decides(parent: str, trials: Sequence[UsableTrial]) -> bool:
+    """Whether a parameter is one on which others may depend: a choice, or an integer."""
+    found = [t.distributions[parent] for t in trials if parent in t.params]
+    return all(map(is_categorical, found)) or all(
+        isinstance(d, IntDistribution) and max(abs(d.low), abs(d.high)) <= LARGEST_INTEGER
+        for d in found
+    )
+
+
+def _rule(
+    parents: tuple[str, ...], name: str, trials: Sequence[UsableTrial], having: list[UsableTrial]
+) -> Rule | None:
+    """The rule over exactly these parents, if it holds and is not chance."""
+    seen = {p: {t.params[p] for t in trials if p in t.params} for p in parents}
+    allowed = {p: {t.params[p] for t in having} for p in parents}
+    for parent in parents:
+        if allowed[parent] == seen[parent]:
+            return None  # it would be no condition
+        numbers = not is_categorical(having[0].distributions[parent])
+        between = [v for v in seen[parent] if min(allowed[parent]) <= v <= max(allowed[parent])]
+        if numbers and (len(between) > len(allowed[parent]) or len(between) > MOST_VALUES):
+            return None
+    for trial in trials:
+        holds = all(p in trial.params and trial.params[p] in allowed[p] for p in parents)
+        if holds != (name in trial.params):
+            return None
+    share = len(having) / len(trials)
+    log_chance = len(having) * math.log(share)
+    log_chance += (len(trials) - len(having)) * math.log1p(-share) if share < 1 else 0.0
+    log_chance += sum(len(values) for values in seen.values()) * math.log(2.0)
+    if log_chance > math.log(CHANCE):
+        return None
+    return Rule(tuple((p, _in_order(allowed[p], p, having)) for p in parents))
+
+
+def _in_order(values: set[Any], parent: str, having: list[UsableTrial]) -> tuple[Any, ...]:
+    """Values in the order in which they turn up, numbers by size."""
+    if is_categorical(having[0].distributions[parent]):
+        return tuple(dict.fromkeys(trial.params[parent] for trial in having))
+    return tuple(sorted(values))
+
+
+def _spread(values: tuple[Any, ...], parent: Integer) -> list[int]:
+    """All integers of the dimension between those that were seen."""
+    step = parent.step or 1
+    first = parent.low + -(-(values[0] - parent.low) // step) * step
+    return list(range(first, values[-1] + 1, step))
+
+
+def _either(values: tuple[Any, ...]) -> str:
+    if len(values) > 2 and all(type(value) is int for value in values):
+        return f"from {values[0]} to {values[-1]}"
+    return " or ".join(map(repr, values))

@@ -1,0 +1,155 @@
+"""The sampler in studies whose parameters exist only under conditions."""
+
+import warnings
+
+import numpy as np
+import optuna
+import pytest
+from optuna.trial import TrialState
+
+import metaprior as mp
+from metaprior.adapters.optuna import MetaPriorSampler, read_history
+from metaprior.adapters.optuna._study_window import study_window, whole_window
+
+optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+
+def boosting(trial, shift=0.0):
+    """Trees are better, best near eta = 0.1 and drop = 0.2."""
+    booster = trial.suggest_categorical("booster", ["linear", "tree", "dart"])
+    value = -((trial.suggest_float("alpha", 0, 1) - 0.5) ** 2)
+    if booster != "linear":
+        eta = trial.suggest_float("eta", 1e-3, 1.0, log=True)
+        value += 1.0 - (np.log10(eta) + 1.0 + shift) ** 2
+        trial.suggest_int("depth", 2, 10, step=2)
+    if booster == "dart":
+        value += 0.5 - 4.0 * (trial.suggest_float("drop", 0, 0.5, step=0.05) - 0.2) ** 2
+    return value
+
+
+def optional(trial, shift=0.0):
+    """`warm` helps, and is there or not for reasons of its own."""
+    x = trial.suggest_float("x", 0, 1)
+    value = -((x - 0.6 - shift) ** 2)
+    if trial.number % 2:
+        value += 0.3 - (trial.suggest_float("warm", 0, 1) - 0.3) ** 2
+    return value
+
+
+def learned_from(objective):
+    storage = optuna.storages.InMemoryStorage()
+    rng = np.random.default_rng(0)
+    for seed in range(5):
+        shift, sampler = 0.05 * rng.normal(), optuna.samplers.RandomSampler(seed=seed)
+        study = optuna.create_study(storage=storage, direction="maximize", sampler=sampler)
+        study.optimize(lambda trial, s=shift: objective(trial, s), n_trials=24)
+    return mp.learn(read_history(storage).tasks, method=mp.methods.RankWeightedGP(), seed=0)
+
+
+@pytest.fixture(scope="module")
+def prior():
+    return learned_from(boosting)
+
+
+def run(prior, objective, num, **options):
+    study = optuna.create_study(
+        direction="maximize", sampler=MetaPriorSampler(prior, seed=0, **options)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        study.optimize(objective, n_trials=num)
+    return study
+
+
+def test_sampler_chooses_branch_and_values_together(prior):
+    """No parameter is left to chance: an independent sampler that is asked fails the test."""
+
+    class Refusing(optuna.samplers.RandomSampler):
+        def sample_independent(self, study, trial, param_name, param_distribution):
+            raise AssertionError(f"{param_name} was drawn")
+
+    study = run(prior, boosting, 8, independent_sampler=Refusing())
+    assert study.best_value > 1.3
+    assert study.best_params["booster"] == "dart"
+    assert max(float(trial.value or 0.0) for trial in study.trials[:3]) > 1.0
+
+
+def test_sampler_fills_in_what_exists_only_since_a_trial_departed(prior):
+    """Enqueued: the branch, and nothing of what exists there."""
+    study = optuna.create_study(direction="maximize", sampler=MetaPriorSampler(prior, seed=0))
+    for booster in ("linear", "tree", "linear", "dart", "tree"):
+        study.enqueue_trial({"booster": booster})
+    study.optimize(boosting, n_trials=5)
+    found = [trial.params for trial in study.trials]
+    assert [set(params) - {"booster", "alpha"} for params in found] == [
+        set() if p["booster"] == "linear"
+        else {"eta", "depth"} | ({"drop"} if p["booster"] == "dart" else set())
+        for p in found
+    ]  # fmt: skip
+    etas = [params["eta"] for params in found if "eta" in params]
+    assert all(0.02 < eta < 0.5 for eta in etas), etas  # the prior's, not random in 1e-3 .. 1
+
+
+def test_sampler_expects_conditional_parameters_before_they_are_shown(prior):
+    boosters = optuna.distributions.CategoricalDistribution(["linear", "tree", "dart"])
+    asked = {"booster": [boosters], "alpha": [optuna.distributions.FloatDistribution(0, 1)]}
+    window = study_window(prior.space, asked, shown={"booster", "alpha"})
+    assert window is not None
+    assert {name for name, _ in window.ranges} == {"booster", "alpha", "eta", "depth", "drop"}
+    # Where they existed and were not asked for, they are held.
+    window = study_window(prior.space, asked, shown={"booster", "alpha", "eta", "depth"})
+    assert window is not None
+    assert {name for name, _ in window.ranges} == {"booster", "alpha", "drop"}
+
+
+def test_window_holds_what_is_never_asked_so_that_the_rest_exists(prior):
+    eta = [optuna.distributions.FloatDistribution(1e-3, 1.0, log=True)]
+    window = study_window(prior.space, {"eta": eta})
+    assert window is not None
+    assert dict(window.held)["booster"] in ("tree", "dart")
+    assert window.space.conditions is None
+    believed = window.through(prior.belief).condition(np.zeros((0, 1)), np.zeros(0))
+    mean = believed.moments(np.array([[0.0], [2 / 3]])).mean
+    assert mean[1] > mean[0] + 0.3  # eta still matters
+
+
+def test_window_of_everything_sees_what_the_prior_sees(prior):
+    window, space = whole_window(prior.space), prior.space
+    points = space.decode(np.random.default_rng(0).uniform(size=(12, space.num_columns)))
+    own = [window.encode(point) or {} for point in points]
+    for point, back in zip(points, map(window.decode, own), strict=True):
+        assert back == pytest.approx(point) if "booster" not in point else set(back) == set(point)
+    x, y = window.space.encode(own[:5]), np.linspace(0, 1, 5)
+    through = window.through(prior.belief).unguarded.condition(x, y)
+    direct = prior.belief.unguarded.condition(space.encode(points[:5]), y)
+    queries = window.space.encode(own[5:]), space.encode(points[5:])
+    np.testing.assert_allclose(
+        through.moments(queries[0]).mean, direct.moments(queries[1]).mean, rtol=1e-8
+    )
+
+
+def test_sampler_decides_whether_to_use_an_optional_parameter():
+    prior = learned_from(optional)
+    assert "has_warm" in prior.space.names
+    study = run(prior, optional, 6)
+    assert all(("warm" in t.params) == bool(t.number % 2) for t in study.trials)
+    assert not any("has_warm" in t.params for t in study.trials)
+    warm = [t.params["warm"] for t in study.trials if "warm" in t.params]
+    assert all(abs(value - 0.3) < 0.25 for value in warm), warm
+
+
+def test_sampler_goes_on_after_failed_and_pruned_conditional_trials(prior):
+    def objective(trial):
+        value = boosting(trial)
+        if trial.number == 1:
+            raise optuna.TrialPruned
+        if trial.number == 2:
+            raise RuntimeError("lost")
+        return value
+
+    study = optuna.create_study(direction="maximize", sampler=MetaPriorSampler(prior, seed=0))
+    study.optimize(objective, n_trials=6, catch=(RuntimeError,))
+    states = [trial.state for trial in study.trials]
+    assert states[1:3] == [TrialState.PRUNED, TrialState.FAIL]
+    tried = [tuple(sorted(trial.params.items())) for trial in study.trials]
+    assert len(set(tried)) == len(tried)
