@@ -27,6 +27,7 @@ from metaprior.methods import (
     PacohMap,
     RankWeightedGP,
     SelfStandardisedGP,
+    Weighed,
 )
 
 NUM_COLUMNS = 3
@@ -58,6 +59,7 @@ METHODS: dict[str, Callable[[], AbstractMethod]] = {
     "PacohMap": lambda: PacohMap(**QUICK),
     "RankWeightedGP": RankWeightedGP,
     "SelfStandardisedGP": SelfStandardisedGP,
+    "Weighed": lambda: Weighed(Ensemble(FPacohMap(**QUICK), members=3)),
 }
 
 

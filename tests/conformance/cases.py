@@ -71,6 +71,7 @@ CASES = {
     "FittedGP": Case(seeded=False, units_from_past=False, slow=True),
     "Ensemble": Case({"base": FPacohMap(**QUICK), "members": 2}, slow=True),
     "Guarded": Case({"base": FPacohMap(**QUICK)}, slow=True),
+    "Weighed": Case({"base": FPacohMap(**QUICK)}, slow=True),
 }
 
 SPACE = mp.Space(

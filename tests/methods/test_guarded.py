@@ -23,7 +23,7 @@ from metaprior.methods._evidence import MOST_SCORED, scores, spread_out, stages
 from metaprior.methods._guarded import Caution, TrustedSurrogate
 
 LEVEL, SCALE = 50.0, 20.0
-CAUTION = Guarded()._caution()
+CAUTION = Guarded().caution
 CAPACITY = 16
 
 

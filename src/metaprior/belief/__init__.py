@@ -37,11 +37,14 @@ from metaprior.belief._mixture import Groups as Groups
 from metaprior.belief._mixture import equal_group as equal_group
 from metaprior.belief._novelty import NearestKnown as NearestKnown
 from metaprior.belief._novelty import Novelty as Novelty
+from metaprior.belief._past import PastMeans as PastMeans
+from metaprior.belief._past import past_means as past_means
 from metaprior.belief._prior import Posterior as Posterior
 from metaprior.belief._prior import Prior as Prior
 from metaprior.belief._read import belief_of as belief_of
 from metaprior.belief._read import guard_around as guard_around
 from metaprior.belief._read import has_belief as has_belief
+from metaprior.belief._read import is_weighable as is_weighable
 from metaprior.belief._settings import Settings as Settings
 from metaprior.belief._settings import method_name as method_name
 from metaprior.belief._view import EXPONENTIAL as EXPONENTIAL

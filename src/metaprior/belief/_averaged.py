@@ -17,6 +17,7 @@ and the mean of $s^2$ given the run is $(\beta + q/2) / (\alpha + (c-1)/2 - 1)$.
 One eigendecomposition per lengthscale serves all noises.
 """
 
+import math
 from dataclasses import dataclass
 from functools import cache, partial
 
@@ -26,10 +27,11 @@ from metaprior.belief._belief import AbstractBelief
 from metaprior.belief._conditioned import ConditionedProcesses, Observed, observed
 from metaprior.belief._in_turn import WeightedProcesses, moments_in_turn
 from metaprior.belief._kernels import StackedSquaredExponential
-from metaprior.belief._linalg import JITTER, eigen
+from metaprior.belief._linalg import JITTER, LOG_2_PI, eigen
 from metaprior.belief._maps import StackedConstant, Unchanged
 from metaprior.belief._mixture import BeliefMoments, Group, Groups, logsumexp
 from metaprior.belief._processes import GaussianProcesses
+from metaprior.belief._weighed import AbstractWeighable, WeighedMembers
 
 # Lengthscales in the unit cube in units of sqrt(d); variances of noise and of what is left of the
 # level after centring, relative to that of the function.
@@ -41,11 +43,12 @@ LEVEL_VARIANCE = 1.0
 # likely, so that two values that happen to be equal do not prove a flat function.
 SHAPE = 2.0
 RATES = 10.0 ** np.array([0.0, -1.0, -2.0, -3.0, -4.0, -6.0])
+RATE_WEIGHTS = np.sqrt(RATES) / np.sum(np.sqrt(RATES))
 LOG_RATE_WEIGHTS = np.log(np.sqrt(RATES) / np.sum(np.sqrt(RATES)) * RATES**SHAPE)
 
 
 @dataclass(frozen=True)
-class AveragedBelief(AbstractBelief):
+class AveragedBelief(AbstractBelief, AbstractWeighable):
     """The averaged GP: of the past it uses only the mean and the spread of the values.
 
     - `y_mean`, `y_std`: of all past values together.
@@ -62,6 +65,30 @@ class AveragedBelief(AbstractBelief):
         processes = _grid(x.shape[1])
         run = self._observed(processes, x, y)
         return moments_in_turn(partial(self._conditioned, processes), processes, run)
+
+    def weighed(self, x, y) -> WeighedMembers:
+        """Members with the evidence of the values as they are, their level uncertain."""
+        processes = _grid(x.shape[1])
+        run = self._observed(processes, x, y)
+        found = self._conditioned(processes, run)
+        eigenvalues, eigenvectors = eigen(run.covariance)
+        projected = (eigenvectors.transpose(0, 2, 1) @ run.residual[..., None])[..., 0]
+        variances = eigenvalues[:, None, :] + (NOISES + JITTER)[:, None]
+        half_square = 0.5 * np.sum(projected[:, None, :] ** 2 / variances, axis=2)
+        n = len(y)
+        shape = SHAPE + 0.5 * n
+        log_rate = np.log(RATE_WEIGHTS) + SHAPE * np.log(RATES)
+        by_rate = log_rate - shape * np.log(RATES + half_square[..., None])
+        constant = (
+            math.lgamma(shape) - math.lgamma(SHAPE) - n * (0.5 * LOG_2_PI + np.log(self.y_std))
+        )
+        log_evidence = logsumexp(by_rate) - 0.5 * np.sum(np.log(variances), axis=2) + constant
+        num = found.members.count
+        return WeighedMembers(found.members, np.full(num, -np.log(num)), log_evidence.reshape(-1))
+
+    def only(self, rows) -> "AveragedBelief":
+        """All of them: there are few, and they answer for runs that are like none before."""
+        return self
 
     def _observed(self, processes: GaussianProcesses, x, y) -> Observed:
         num = len(LENGTHSCALES)

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from metaprior.belief._in_turn import stages
-from metaprior.belief._members import AbstractPath
+from metaprior.belief._members import AbstractPath, MemberMoments, MemberSlopes
 from metaprior.belief._mixture import (
     BeliefMoments,
     BeliefSlopes,
@@ -21,6 +21,8 @@ from metaprior.belief._mixture import (
     joined,
     joint_of,
     log_density_of,
+    member_slopes_of,
+    members_of,
     moments_of,
     path_of,
     sample_of,
@@ -68,6 +70,10 @@ class AbstractBelief(abc.ABC):
         """The belief at a trust that no longer depends on the run it is conditioned on."""
         return self
 
+    def fixed(self, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"]) -> "AbstractBelief":
+        """The belief whose weights are those that this run gives, whatever it is conditioned on."""
+        return self
+
     @property
     def unguarded(self) -> "AbstractBelief":
         """What was learned, without a guard around it."""
@@ -94,6 +100,14 @@ class ConditionedBelief:
     def slopes(self, x: Float[np.ndarray, "k d"]) -> BeliefSlopes:
         """Moments at a few points, with the derivatives of mean and function variance."""
         return slopes_of(self.groups, x)
+
+    def members(self, x: Float[np.ndarray, "k d"]) -> tuple[MemberMoments, Float[np.ndarray, " K"]]:
+        """What each member says at each point, and how much it counts."""
+        return members_of(self.groups, x)
+
+    def member_slopes(self, x: Float[np.ndarray, "k d"]) -> MemberSlopes:
+        """What each member says at a few points, with derivatives."""
+        return member_slopes_of(self.groups, x)
 
     def log_density(
         self, x: Float[np.ndarray, "k d"], y: Float[np.ndarray, " k"]

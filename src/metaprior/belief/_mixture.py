@@ -15,7 +15,13 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from metaprior.belief._members import AbstractMembers, AbstractPath, Joint, MemberMoments
+from metaprior.belief._members import (
+    AbstractMembers,
+    AbstractPath,
+    Joint,
+    MemberMoments,
+    MemberSlopes,
+)
 
 
 class BeliefMoments(NamedTuple):
@@ -56,18 +62,15 @@ def equal_group(members: AbstractMembers) -> Group:
 
 def moments_of(groups: Groups, x: Float[np.ndarray, "k d"]) -> BeliefMoments:
     """First two moments of the mixture."""
-    return mixed(*_each(groups, x))
+    return mixed(*members_of(groups, x))
 
 
 def slopes_of(groups: Groups, x: Float[np.ndarray, "k d"]) -> BeliefSlopes:
     r"""Moments with derivatives:
     $\partial v = \sum_k w_k (\partial v_k + 2 (\mu_k - \mu)\, \partial \mu_k)$."""
-    slopes = [group.members.slopes(x) for group in groups]
+    each, mean_slopes, variance_slopes = member_slopes_of(groups, x)
     weights = _weights(groups)
-    each = _stacked([one.moments for one in slopes])
     moments = mixed(each, weights)
-    mean_slopes = np.concatenate([one.mean for one in slopes])
-    variance_slopes = np.concatenate([one.function_variance for one in slopes])
     # What the slope of the mixture's own mean adds is zero, since the weighted differences are.
     apart = 2.0 * (each.mean - moments.mean)
     variance_slopes += apart[:, :, None] * mean_slopes
@@ -75,6 +78,23 @@ def slopes_of(groups: Groups, x: Float[np.ndarray, "k d"]) -> BeliefSlopes:
         moments,
         (weights @ mean_slopes.reshape(len(weights), -1)).reshape(x.shape),
         (weights @ variance_slopes.reshape(len(weights), -1)).reshape(x.shape),
+    )
+
+
+def members_of(
+    groups: Groups, x: Float[np.ndarray, "k d"]
+) -> tuple[MemberMoments, Float[np.ndarray, " K"]]:
+    """Moments and weights of all members."""
+    return _stacked([group.members.moments(x) for group in groups]), _weights(groups)
+
+
+def member_slopes_of(groups: Groups, x: Float[np.ndarray, "k d"]) -> MemberSlopes:
+    """Moments of all members with their derivatives."""
+    slopes = [group.members.slopes(x) for group in groups]
+    return MemberSlopes(
+        _stacked([one.moments for one in slopes]),
+        np.concatenate([one.mean for one in slopes]),
+        np.concatenate([one.function_variance for one in slopes]),
     )
 
 
@@ -144,14 +164,6 @@ def logsumexp(values: Float[np.ndarray, "*shape n"]) -> Float[np.ndarray, "*shap
 def scaled(groups: Groups, weight: float) -> Groups:
     """The groups with all of their weights multiplied."""
     return tuple(Group(group.members, weight * group.weights) for group in groups)
-
-
-def _each(
-    groups: Groups, x: Float[np.ndarray, "k d"]
-) -> tuple[MemberMoments, Float[np.ndarray, " K"]]:
-    """Moments and weights of all members."""
-    each = _stacked([group.members.moments(x) for group in groups])
-    return each, _weights(groups)
 
 
 def _weights(groups: Groups) -> Float[np.ndarray, " K"]:

@@ -141,6 +141,8 @@ def pick(stack: Stack, rows: Sequence[int]) -> Stack:
 def _pick(part: Any, rows: list[int]) -> Any:
     if isinstance(part, np.ndarray):
         return part[rows]
+    if hasattr(part, "picked"):  # what it holds is stacked in a way of its own
+        return part.picked(rows)
     if dataclasses.is_dataclass(part) and not isinstance(part, type):
         named = {f.name: _pick(getattr(part, f.name), rows) for f in dataclasses.fields(part)}
         return dataclasses.replace(part, **named)

@@ -20,6 +20,7 @@ from metaprior.belief._learned import ProcessBelief, SelfStandardisedBelief
 from metaprior.belief._linalg import JITTER
 from metaprior.belief._linear import LearnedFeatures, LinearBelief
 from metaprior.belief._maps import AbstractMap, StackedConstant, StackedWarp, Unchanged
+from metaprior.belief._past import PastMeans, past_members
 from metaprior.belief._processes import EmbeddedPoints, GaussianProcesses
 from metaprior.belief._random import key_of, single_precision_normal
 from metaprior.belief._rank_weighted import RankWeightedBelief
@@ -30,7 +31,9 @@ from metaprior.belief._read_kernel import (
     read_scaled_kernel,
 )
 from metaprior.belief._refine import LogSpread
+from metaprior.belief._residual import with_every_residual
 from metaprior.belief._settings import Settings, are_complete
+from metaprior.belief._weighed import Part, WeighedBelief
 
 
 def belief_of(
@@ -58,7 +61,15 @@ def has_belief(settings: Settings) -> bool:
         # Its derivatives by the lengthscales, which are fitted to the run, are not there.
         return False
     is_known = are_complete(settings) and has_stacked_kernel(kernel)
+    if settings["name"] == "Weighed":
+        is_known = is_known and inner is not None and is_weighable(inner)
     return is_known and (inner is None or has_belief(inner))
+
+
+def is_weighable(settings: Settings) -> bool:
+    """Whether what a method learns are Gaussian processes, whose evidence can be compared."""
+    inner = settings["base"] if settings["name"] == "Ensemble" else settings
+    return inner["name"] in {"FPacohMap", "FPacohVI", "LearnedGP", "PacohMap"}
 
 
 class _Effects(NamedTuple):
@@ -222,6 +233,34 @@ def _guard(settings: Settings, averaged: AveragedBelief, learned: AbstractBelief
     return GuardedBelief(learned, averaged, GuardSettings(*numbers))
 
 
+def _weighed(settings: Settings, arrays: StackedArrays, num_columns: int) -> WeighedBelief:
+    inside, base = arrays.under(".learned"), settings["base"]
+    learned = _BUILDERS[base["name"]](base, inside, num_columns)
+    inside.require_none_left()
+    past = arrays.under(".past").members()
+    x = past.take(".x", None, num_columns)
+    length = x.shape[1]
+    means = PastMeans(
+        x,
+        past.take(".alpha", length),
+        past.take(".constant"),
+        past.take(".lengthscale", num_columns),
+        past.take(".variance"),
+        past.take(".level"),
+        past.take(".unit"),
+    )
+    past.require_none_left()
+    # `has_belief` lets no other kind of method through.
+    assert isinstance(learned, ProcessBelief)
+    past_weight, plain_weight = settings["past_weight"], settings["plain_weight"]
+    parts = (
+        Part(with_every_residual(learned), 1.0 - past_weight - plain_weight, has_past=True),
+        Part(past_members(means), past_weight, has_past=True),
+        Part(_averaged(settings, arrays, num_columns), plain_weight, has_past=False),
+    )
+    return WeighedBelief(tuple(p for p in parts if p.weight > 0.0), settings["temper"])
+
+
 def _rank_weighted(settings: Settings, arrays: StackedArrays, num_columns: int) -> AbstractBelief:
     past = arrays.under(".past").members()
     embedded = past.take(".embedded", None, num_columns)
@@ -303,4 +342,5 @@ _BUILDERS: dict[str, Callable[[Settings, StackedArrays, int], AbstractBelief]] =
     "PacohMap": _without_effects,
     "RankWeightedGP": _rank_weighted,
     "SelfStandardisedGP": _self_standardised,
+    "Weighed": _weighed,
 }

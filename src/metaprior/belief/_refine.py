@@ -11,7 +11,8 @@ import numpy as np
 from jaxtyping import Float
 
 from metaprior.belief._conditioned import ConditionedProcesses, Observed
-from metaprior.belief._linalg import JITTER, eigen
+from metaprior.belief._linalg import JITTER, LOG_2_PI, eigen
+from metaprior.belief._mixture import logsumexp
 from metaprior.belief._processes import GaussianProcesses
 
 # Steps in the logarithm of the noise variance, fine near the learned value and coarse below; and
@@ -42,14 +43,35 @@ def condition_refined(
     run: Observed,
 ) -> ConditionedProcesses:
     """The posterior of each process, with the noise and scale that suit the run best."""
+    return condition_weighed(processes, noise_variance, spread, run).members
+
+
+class RefinedProcesses(NamedTuple):
+    """Conditioned processes, and the log evidence of each, its steps averaged by their prior."""
+
+    members: ConditionedProcesses
+    log_evidence: Float[np.ndarray, " g"]
+
+
+def condition_weighed(
+    processes: GaussianProcesses,
+    noise_variance: Float[np.ndarray, " g"],
+    spread: LogSpread,
+    run: Observed,
+) -> RefinedProcesses:
+    """The posterior of each process, and how well it explains the values of the run."""
     eigenvalues, eigenvectors = eigen(run.covariance)
     basis = eigenvectors.transpose(0, 2, 1)
     projected = (basis @ run.residual[..., None])[..., 0]
-    noise_step, scale_step = best_steps(eigenvalues, projected**2, noise_variance, spread)
+    evidence, surprise = _scored_steps(eigenvalues, projected**2, noise_variance, spread)
+    best = np.argmax(evidence - surprise, axis=1)
+    noise_step, scale_step = STEPS[:, best]
+    total = logsumexp(evidence - surprise) - logsumexp(-surprise)
+    in_units = run.residual.shape[1] * (np.log(run.unit) + 0.5 * LOG_2_PI)
     scale, noise = np.exp(scale_step), noise_variance * np.exp(noise_step)
     precision = 1.0 / (scale[:, None] * eigenvalues + noise[:, None] + JITTER)
     weights = scale[:, None] * precision * projected
-    return ConditionedProcesses(
+    members = ConditionedProcesses(
         processes,
         run.seen,
         basis,
@@ -61,6 +83,7 @@ def condition_refined(
         run.level,
         run.unit,
     )
+    return RefinedProcesses(members, total - in_units)
 
 
 def best_steps(
@@ -78,14 +101,25 @@ def best_steps(
     - `eigenvalues`, `squares`: $\lambda_i$ of the covariance and $q_i^2$ of the residual.
     - `num_zero`: further eigenvalues, which are 0 and whose $q_i$ are 0 as well.
     """
+    evidence, surprise = _scored_steps(eigenvalues, squares, noise_variance, spread, num_zero)
+    noise_step, scale_step = STEPS[:, np.argmax(evidence - surprise, axis=1)]
+    return noise_step, scale_step
+
+
+def _scored_steps(
+    eigenvalues: Float[np.ndarray, "g n"],
+    squares: Float[np.ndarray, "g n"],
+    noise_variance: Float[np.ndarray, " g"],
+    spread: LogSpread,
+    num_zero: int = 0,
+) -> tuple[Float[np.ndarray, "g s"], Float[np.ndarray, "g s"]]:
+    """Evidence of every step, up to a constant, and minus the log of its prior likewise."""
     noise_step, scale_step = STEPS
     noise = noise_variance[:, None] * STEP_FACTORS[0] + JITTER
     variances = STEP_FACTORS[1][:, None] * eigenvalues[:, None, :] + noise[..., None]
     terms = np.sum(squares[:, None, :] / variances + np.log(variances), axis=2)
     evidence = -0.5 * (terms + num_zero * np.log(noise))
-    surprise = _surprise(noise_step, spread.noise) + _surprise(scale_step, spread.scale)
-    best = np.argmax(evidence - surprise, axis=1)
-    return noise_step[best], scale_step[best]
+    return evidence, _surprise(noise_step, spread.noise) + _surprise(scale_step, spread.scale)
 
 
 def _surprise(

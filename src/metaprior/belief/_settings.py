@@ -97,6 +97,12 @@ KINDS: dict[str, Kinds] = {
         "discard_quantile": _is_number,
     },
     "SelfStandardisedGP": _FIXED,
+    "Weighed": {
+        "base": _is_method,
+        "past_weight": _is_number,
+        "plain_weight": _is_number,
+        "temper": _is_number,
+    },
 }
 
 

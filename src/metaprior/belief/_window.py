@@ -30,6 +30,9 @@ class SeenThrough(AbstractBelief):
     def in_turn(self, x, y) -> BeliefMoments:
         return self.belief.in_turn(self.view(x), y)
 
+    def fixed(self, x, y) -> "SeenThrough":
+        return SeenThrough(self.belief.fixed(self.view(x), y), self.view)
+
     def trust(self, x, y) -> float | None:
         return self.belief.trust(self.view(x), y)
 

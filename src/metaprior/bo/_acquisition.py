@@ -20,6 +20,9 @@ from metaprior.belief import AbstractPath, AbstractSmoothFunction, ConditionedBe
 
 # Variances below this are rounding; the slope of their root, and a quotient by it, would be too.
 SMALLEST_VARIANCE = 1e-16
+# A first query is at worst so many gaps from the best; a member that hardly varies says little.
+WORST_SHARE = -3.0
+SMALLEST_GAP = 1e-6
 # Below this, the improvement is a series: its two terms cancel.
 FAR_BELOW = -30.0
 LOG_SQRT_2_PI = 0.9189385332046727
@@ -98,6 +101,9 @@ class RestlessConfidenceBound(AbstractAcquisition):
     reach: float = 0.1
 
     def score(self, belief, anchors, rng):
+        if len(belief.y) == 0 and len(belief.groups) > 1:
+            # Members of several kinds differ in level and scale, which no bound should reward.
+            return _scored(ShareScore.of(belief, anchors), anchors)
         mean, std = RestlessScore(belief, self.beta, self.reach).expected(anchors)
         beta = self.beta
         if len(belief.y) % 2 == 1:
@@ -151,6 +157,43 @@ class RestlessScore(AbstractSmoothFunction):
         exponent = -0.5 * (apart * apart).sum(axis=1) / self.reach**2
         slope = np.exp(exponent)[:, None] * apart / self.reach**2
         return -np.expm1(exponent), slope
+
+
+@dataclass(frozen=True)
+class ShareScore(AbstractSmoothFunction):
+    r"""Minus the regret that members expect of a first query, each in units of its own:
+
+    $$ \sum_k w_k \max\!\Big( \frac{\mu_k(x) - \max \mu_k}{\max \mu_k -
+       \operatorname{med} \mu_k}, -3 \Big) $$
+
+    with maximum and median over the anchors: past tasks differ in level and scale.
+    """
+
+    belief: ConditionedBelief
+    top: Float[np.ndarray, " K"]
+    gap: Float[np.ndarray, " K"]
+
+    @classmethod
+    def of(cls, belief: ConditionedBelief, anchors: Float[np.ndarray, "m d"]) -> "ShareScore":
+        """The score with the scales that members have at the anchors."""
+        mean = belief.members(anchors)[0].mean
+        top = np.max(mean, axis=1)
+        gap = np.maximum(top - np.median(mean, axis=1), SMALLEST_GAP * np.std(mean))
+        return cls(belief, top, np.where(gap > 0.0, gap, 1.0))
+
+    def values(self, x):
+        moments, weights = self.belief.members(x)
+        return weights @ np.maximum(self._shares(moments.mean), WORST_SHARE)
+
+    def gradients(self, x):
+        moments, slopes, _ = self.belief.member_slopes(x)
+        shares = self._shares(moments.mean)
+        by_mean = (shares > WORST_SHARE) * (self.belief.weights / self.gap)[:, None]
+        values = self.belief.weights @ np.maximum(shares, WORST_SHARE)
+        return values, np.einsum("Kk,Kkd->kd", by_mean, slopes)
+
+    def _shares(self, mean: Float[np.ndarray, "K k"]) -> Float[np.ndarray, "K k"]:
+        return (mean - self.top[:, None]) / self.gap[:, None]
 
 
 @dataclass(frozen=True)

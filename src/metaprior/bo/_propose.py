@@ -45,7 +45,9 @@ class RunSoFar(NamedTuple):
         limit = np.where(np.isnan(self.limit), worst, self.limit)
         limits = np.concatenate([np.full(len(self.pending), np.inf), limit])
         values = np.minimum(expected, limits)
-        return belief.condition(np.vstack([self.x, ghosts]), np.append(self.y, values))
+        # What was made up is no evidence for or against any part of the belief.
+        weighed = belief.fixed(self.x, self.y)
+        return weighed.condition(np.vstack([self.x, ghosts]), np.append(self.y, values))
 
     def is_open(self, points: Float[np.ndarray, "m d"]) -> Bool[np.ndarray, " m"]:
         """Which of `points` are not under way, and not near one that was lost."""

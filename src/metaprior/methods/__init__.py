@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from metaprior.methods._neural_process import NeuralProcess as NeuralProcess
     from metaprior.methods._pacoh_map import PacohMap as PacohMap
     from metaprior.methods._rank_weighted_gp import RankWeightedGP as RankWeightedGP
+    from metaprior.methods._weighed import Weighed as Weighed
 
 
 def __getattr__(name: str) -> Any:

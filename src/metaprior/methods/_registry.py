@@ -29,6 +29,7 @@ OWN_METHODS = {
     "PacohMap": "_pacoh_map",
     "RankWeightedGP": "_rank_weighted_gp",
     "SelfStandardisedGP": "_fixed_gp",
+    "Weighed": "_weighed",
 }
 
 _registered: dict[str, type[AbstractMethod]] = {}

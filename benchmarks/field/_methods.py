@@ -1,0 +1,175 @@
+"""The methods that are compared: what they learn, what they believe, and how they ask."""
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.field._learners import prior_of, runs_of
+from benchmarks.field._past import Cell, tpe
+from benchmarks.field._pools import Family, Pool
+from benchmarks.field._runs import Searcher, by_belief, in_order
+from metaprior.belief import AbstractBelief, Prior, belief_of
+from metaprior.bo import LogExpectedImprovement, RestlessConfidenceBound
+from metaprior.methods import AbstractMethod, TrainedContents, Weighed
+
+BOUND = RestlessConfidenceBound()
+# How many of the past's best configurations are asked before a run is left to a GP.
+NUM_BEST = 3
+
+
+class Setting(NamedTuple):
+    """Everything a method may know of a cell.
+
+    - `budget`: of `learn`, where a method starts from what it chose.
+    """
+
+    cell: Cell
+    family: Family
+    folder: Path
+    budget: str
+
+    def prior(self, learner: str) -> Prior:
+        """What a learner learned from the past runs."""
+        return prior_of(learner, self.cell, self.family, self.folder)
+
+
+def _by(learner: str) -> Callable[[Setting], Searcher]:
+    return lambda setting: by_belief(setting.prior(learner).belief, BOUND)
+
+
+def _learn(setting: Setting) -> Searcher:
+    return by_belief(setting.prior(setting.budget).belief, BOUND)
+
+
+def _without_guard(setting: Setting) -> Searcher:
+    return by_belief(setting.prior(setting.budget).belief.unguarded, BOUND)
+
+
+def _averaged(setting: Setting) -> Searcher:
+    return by_belief(setting.prior("averaged").belief, LogExpectedImprovement())
+
+
+def weighed(setting: Setting, method: Callable[[AbstractMethod], Weighed]) -> AbstractBelief:
+    """What `learn` chose, in a mixture weighted by evidence instead of behind a guard."""
+    prior = setting.prior(setting.budget)
+    tasks = runs_of(setting.cell, setting.family, setting.folder)
+    base = method(prior.method.base)  # pyright: ignore[reportAttributeAccessIssue]
+    contents = TrainedContents(base, base.beside_past(prior.surrogate.unguarded, tasks))
+    belief = belief_of(contents.settings, contents.arrays, setting.family.space.num_inputs)
+    assert belief is not None
+    return belief
+
+
+def _weighed(past_weight: float) -> Callable[[Setting], Searcher]:
+    def searcher(setting: Setting) -> Searcher:
+        belief = weighed(setting, lambda base: Weighed(base, past_weight=past_weight))
+        return by_belief(belief, BOUND)
+
+    return searcher
+
+
+def _past_best(setting: Setting) -> Searcher:
+    """First the configurations that would have served the past runs best, one after another, then
+    the averaged GP with expected improvement."""
+    tasks = runs_of(setting.cell, setting.family, setting.folder)
+    averaged = setting.prior("averaged").belief
+    acquisition = LogExpectedImprovement()
+
+    def choose(pool: Pool, num: int, seed: int) -> list[int]:
+        order = greedy_portfolio(tasks, pool, NUM_BEST)
+        while len(order) < num:
+            belief = averaged.condition(pool.x[order], pool.y[order])
+            values = acquisition.score(belief, pool.x, np.random.default_rng(seed)).values
+            values[order] = -np.inf
+            order.append(int(np.argmax(values)))
+        return order
+
+    return in_order(choose)
+
+
+def greedy_portfolio(tasks, pool: Pool, num: int) -> list[int]:
+    """Rows of the pool, each the nearest to a past configuration that adds most: the mean over
+    past runs of the best value so far, as a share of the run's range, is what is raised.
+
+    The value of a configuration in a run that has not tried it is that of the run's nearest one.
+    """
+    candidates = np.concatenate([x[m] for x, m in zip(tasks.x, tasks.mask, strict=True)])
+    shares = []
+    for x, y, mask in zip(tasks.x, tasks.y, tasks.mask, strict=True):
+        own = y[mask]
+        squares = np.sum((candidates[:, None] - x[mask][None]) ** 2, axis=2)
+        shares.append((own[np.argmin(squares, axis=1)] - own.min()) / max(np.ptp(own), 1e-12))
+    shares, order = np.stack(shares), []
+    best = np.zeros(len(shares))
+    while len(order) < num:
+        gain = np.maximum(shares, best[:, None]).mean(axis=0)
+        chosen = int(np.argmax(gain))
+        best = np.maximum(best, shares[:, chosen])
+        squares = np.sum((pool.x - candidates[chosen]) ** 2, axis=1)
+        squares[order] = np.inf
+        order.append(int(np.argmin(squares)))
+    return order
+
+
+def _random(setting: Setting) -> Searcher:
+    def choose(pool: Pool, num: int, seed: int) -> list[int]:
+        return np.random.default_rng(seed).permutation(len(pool.y))[:num].tolist()
+
+    return in_order(choose)
+
+
+def _tpe(setting: Setting) -> Searcher:
+    def choose(pool: Pool, num: int, seed: int) -> list[int]:
+        ask, tell = tpe(pool, seed)
+        order: list[int] = []
+        for _ in range(min(num, len(pool.y))):
+            order.append(ask(order))
+            tell(pool.y[order[-1]])
+        return order
+
+    return in_order(choose)
+
+
+def _single_task_gp(setting: Setting) -> Searcher:
+    """BoTorch's default GP and LogEI, from three random rows."""
+    import torch
+    from botorch.acquisition import LogExpectedImprovement as TorchImprovement
+    from botorch.fit import fit_gpytorch_mll
+    from botorch.models import SingleTaskGP
+    from gpytorch.mlls import ExactMarginalLogLikelihood
+
+    def choose(pool: Pool, num: int, seed: int) -> list[int]:
+        x, y = torch.as_tensor(pool.x), torch.as_tensor(pool.y)
+        order = np.random.default_rng(seed).permutation(len(pool.y))[:3].tolist()
+        while len(order) < num:
+            own = y[order]
+            own = (own - own.mean()) / own.std().clamp_min(1e-9)
+            model = SingleTaskGP(x[order], own[:, None])
+            fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+            with torch.no_grad():
+                values = TorchImprovement(model, own.max())(x[:, None]).numpy()
+            values[order] = -np.inf
+            order.append(int(np.argmax(values)))
+        return order
+
+    return in_order(choose)
+
+
+METHODS: dict[str, Callable[[Setting], Searcher]] = {
+    "learn": _learn,
+    "learn, no guard": _without_guard,
+    "weighed": _weighed(Weighed().past_weight),
+    "weighed, no past tasks": _weighed(0.0),
+    "ABLR": _by("ablr"),
+    "PACOH-MAP": _by("pacoh"),
+    "RankWeightedGP": _by("rank"),
+    "averaged GP": _averaged,
+    "past's best, averaged GP": _past_best,
+    "TPE": _tpe,
+    "random": _random,
+}
+if importlib.util.find_spec("botorch") is not None:
+    METHODS["SingleTaskGP"] = _single_task_gp

@@ -1,0 +1,143 @@
+r"""One belief weighted by evidence: learned priors, past tasks and a GP without a past.
+
+$$ p(f \mid \text{run}) = \sum_k w_k\, p_k(f \mid \text{run}), \qquad
+   w_k \propto \pi_k\, Z_k^{\tau} $$
+
+with $\pi_k$ the weight of member $k$ before the run, $Z_k$ the marginal likelihood of the run under
+it, and $\tau$ the temper.
+"""
+
+import abc
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from metaprior.belief._belief import AbstractBelief
+from metaprior.belief._conditioned import ConditionedProcesses
+from metaprior.belief._mixture import Group, Groups, logsumexp
+from metaprior.belief._processes import pick
+
+# Processes that hold less of the weight are left out of predictions.
+SMALLEST_WEIGHT = 3e-3
+# After so many points, processes that hold less of the weight are given up: most of the work is on
+# those that stay.
+STAGES = (4, 8, 16, 32, 64, 128)
+LOST_WEIGHT = 1e-3
+
+
+class WeighedMembers(NamedTuple):
+    """Members conditioned on a run: the log of each one's weight before it, and log evidence."""
+
+    members: ConditionedProcesses
+    log_prior: Float[np.ndarray, " K"]
+    log_evidence: Float[np.ndarray, " K"]
+
+
+class AbstractWeighable(abc.ABC):
+    """Members of one kind whose evidence can be compared with that of others."""
+
+    @abc.abstractmethod
+    def weighed(self, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"]) -> WeighedMembers:
+        """All members, conditioned, and weighed among themselves."""
+
+    @abc.abstractmethod
+    def only(self, rows: list[int]) -> "AbstractWeighable":
+        """Some of the processes; their weights before a run stay what they are."""
+
+
+class Part(NamedTuple):
+    """Members of one kind and what they weigh together before a run."""
+
+    members: AbstractWeighable
+    weight: float
+    has_past: bool
+
+
+@dataclass(frozen=True)
+class WeighedBelief(AbstractBelief):
+    """The mixture of all parts, weighted by evidence.
+
+    - `temper`: how much of the evidence counts, 1 for all of it.
+    """
+
+    parts: tuple[Part, ...]
+    temper: float = 1.0
+
+    def groups(self, x, y) -> Groups:
+        found = self._weighed(x, y)
+        return _groups(found, [own.members for own in found])
+
+    def trust(self, x, y):
+        """Weight of the members with a past."""
+        with_past = [np.sum(w.weights) for w in self._weighed(x, y) if w.part.has_past]
+        return min(float(np.sum(with_past)), 1.0)
+
+    def fixed(self, x, y) -> "FixedMixture":
+        return FixedMixture(tuple(self._weighed(x, y)))
+
+    def _weighed(self, x, y) -> list["WeighedPart"]:
+        parts = self.parts
+        for context in STAGES:
+            if context >= len(y):
+                break
+            found = _compared(parts, x[:context], y[:context], self.temper)
+            parts = [part for own in found for part in _in_play(own)]
+        return _compared(parts, x, y, self.temper)
+
+
+class WeighedPart(NamedTuple):
+    """Members of one kind after a run; the weights of all parts together sum to 1."""
+
+    part: Part
+    members: ConditionedProcesses
+    weights: Float[np.ndarray, " K"]
+
+
+@dataclass(frozen=True)
+class FixedMixture(AbstractBelief):
+    """The mixture with the weights that some run gave."""
+
+    parts: tuple[WeighedPart, ...]
+
+    def groups(self, x, y) -> Groups:
+        return _groups(self.parts, [own.part.members.weighed(x, y).members for own in self.parts])
+
+
+def _groups(parts: Sequence[WeighedPart], members: list[ConditionedProcesses]) -> Groups:
+    kept = [_kept(own, part.weights) for part, own in zip(parts, members, strict=True)]
+    total = sum(np.sum(group.weights) for group in kept)
+    return tuple(Group(g.members, g.weights / total) for g in kept if len(g.weights))
+
+
+def _compared(
+    parts: Sequence[Part], x: np.ndarray, y: np.ndarray, temper: float
+) -> list[WeighedPart]:
+    """Every part on a run, weighed against the others."""
+    found = [part.members.weighed(x, y) for part in parts]
+    each = [
+        np.log(part.weight) + own.log_prior + temper * own.log_evidence
+        for part, own in zip(parts, found, strict=True)
+    ]
+    total = logsumexp(np.concatenate(each))
+    return [
+        WeighedPart(part, own.members, np.exp(log_weights - total))
+        for part, own, log_weights in zip(parts, found, each, strict=True)
+    ]
+
+
+def _in_play(found: WeighedPart) -> list[Part]:
+    """A part without the processes that the run so far speaks against; nothing if none is left."""
+    by_process = np.sum(found.weights.reshape(found.members.scale.shape), axis=1)
+    rows = np.flatnonzero(by_process >= LOST_WEIGHT).tolist()
+    part = found.part
+    return [part._replace(members=part.members.only(rows))] if rows else []
+
+
+def _kept(members: ConditionedProcesses, weights: Float[np.ndarray, " K"]) -> Group:
+    """The members without those that hardly weigh anything."""
+    by_process = weights.reshape(members.scale.shape)
+    rows = np.flatnonzero(np.sum(by_process, axis=1) >= SMALLEST_WEIGHT)
+    return Group(pick(members, rows.tolist()), by_process[rows].reshape(-1))

@@ -1,0 +1,349 @@
+"""The belief weighted by evidence: against scipy, processes built by hand, and known answers."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from scipy.spatial.distance import cdist
+
+from metaprior.belief import AveragedBelief, FittedBelief, past_means
+from metaprior.belief import _weighed as weighed_module
+from metaprior.belief._averaged import LENGTHSCALES, LEVEL_VARIANCE, NOISES, RATES, SHAPE
+from metaprior.belief._guard import GuardedBelief
+from metaprior.belief._kernels import StackedSquaredExponential
+from metaprior.belief._learned import ProcessBelief
+from metaprior.belief._linalg import JITTER
+from metaprior.belief._maps import StackedNetwork, Unchanged
+from metaprior.belief._past import AMPLITUDE_VARIANCE, NOISE_VARIANCE, PAST_RESIDUALS, past_members
+from metaprior.belief._processes import GaussianProcesses
+from metaprior.belief._refine import NOISE_STEPS, SCALE_STEPS, LogSpread
+from metaprior.belief._residual import LEARNED_RESIDUALS, with_every_residual
+from metaprior.belief._weighed import Part, WeighedBelief
+from metaprior.methods import ABLR, Ensemble, Weighed
+
+D, WIDTH, FEATURES = 2, 4, 3
+LEVEL, UNIT = 3.0, 2.0
+NOISE = np.array([0.01, 0.05])
+
+
+def network(rng, outputs):
+    weights = rng.normal(size=(2, WIDTH, D)), rng.normal(size=(2, outputs, WIDTH))
+    return StackedNetwork(weights, (rng.normal(size=(2, WIDTH)), rng.normal(size=(2, outputs))))
+
+
+def learned(spread=0.0):
+    """Two processes with networks, inputs in units of their own."""
+    rng = np.random.default_rng(0)
+    processes = GaussianProcesses(
+        x_mean=np.full((2, D), 0.5),
+        x_std=np.array([[0.3, 0.25], [0.28, 0.3]]),
+        warp=Unchanged(),
+        mean=network(rng, 1),
+        features=network(rng, FEATURES),
+        kernel=StackedSquaredExponential(np.full((2, 1), 1.5), np.array([0.6, 0.9])),
+        offset_variance=np.array([0.2, 0.1]),
+        amplitude_variance=np.array([0.1, 0.3]),
+    )
+    both = np.full(2, spread)
+    units = np.full(2, LEVEL), np.full(2, UNIT)
+    return ProcessBelief(processes, NOISE, LogSpread(both, both), *units)
+
+
+def matern(x, z, lengthscale):
+    s = np.sqrt(5.0) * cdist(x, z) / (lengthscale * np.sqrt(D))
+    return (1.0 + s + s**2 / 3.0) * np.exp(-s)
+
+
+def forward(net, i, z):
+    hidden = np.tanh(z @ net.weights[0][i].T + net.biases[0][i])
+    return hidden @ net.weights[1][i].T + net.biases[1][i]
+
+
+class ByHand:
+    """One learned process with one residual, written out for whole matrices."""
+
+    def __init__(self, belief, i, std, lengthscale):
+        self.p, self.i, self.std, self.lengthscale = belief.processes, i, std, lengthscale
+
+    def _z(self, x):
+        return (x - self.p.x_mean[self.i]) / self.p.x_std[self.i]
+
+    def mean(self, x):
+        return forward(self.p.mean, self.i, self._z(x))[:, 0]
+
+    def kernel(self, x, z):
+        a, b = (forward(self.p.features, self.i, self._z(part)) for part in (x, z))
+        variance = self.p.kernel.variance[self.i]
+        own = variance * np.exp(-0.5 * cdist(a, b, "sqeuclidean") / 1.5**2)
+        effects = self.p.amplitude_variance[self.i] * np.outer(self.mean(x), self.mean(z))
+        residual = self.std**2 * variance * matern(x, z, self.lengthscale)
+        return own + effects + self.p.offset_variance[self.i] + residual
+
+
+def drawn_run(num, seed=1):
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(size=(num, D))
+    return x, LEVEL + UNIT * (np.sin(5.0 * x[:, 0]) - x[:, 1] + 0.1 * rng.normal(size=num))
+
+
+def past():
+    rng = np.random.default_rng(3)
+    lengths = (6, 9, 7)
+    x, y, mask = np.zeros((3, 9, D)), np.zeros((3, 9)), np.zeros((3, 9), bool)
+    for i, num in enumerate(lengths):
+        x[i, :num] = rng.uniform(size=(num, D))
+        y[i, :num] = LEVEL + i + UNIT * np.sin(4.0 * x[i, :num, 0] + i)
+        mask[i, :num] = True
+    return x, y, mask
+
+
+MEANS = past_means(*past())
+QUERIES = np.random.default_rng(9).uniform(size=(6, D))
+
+
+def mixture(spread=1.0):
+    return WeighedBelief(
+        (
+            Part(with_every_residual(learned(spread)), 0.6, True),
+            Part(past_members(MEANS), 0.3, True),
+            Part(AveragedBelief(LEVEL, UNIT), 0.1, False),
+        )
+    )
+
+
+def test_every_learned_process_with_every_residual_is_the_process_built_by_hand():
+    x, y = drawn_run(7)
+    belief = learned()
+    found = with_every_residual(belief).weighed(x, y)
+    mean, variance, _ = found.members.moments(QUERIES)
+    k = 0
+    for i in range(2):
+        for std, lengthscale in zip(*LEARNED_RESIDUALS[:2], strict=True):
+            own = ByHand(belief, i, std, lengthscale)
+            covariance = own.kernel(x, x) + (NOISE[i] + JITTER) * np.eye(len(x))
+            residual = (y - LEVEL) / UNIT - own.mean(x)
+            gain = np.linalg.solve(covariance, own.kernel(x, QUERIES)).T
+            expected = LEVEL + UNIT * (own.mean(QUERIES) + gain @ residual)
+            left = own.kernel(QUERIES, QUERIES) - gain @ own.kernel(x, QUERIES)
+            np.testing.assert_allclose(mean[k], expected, rtol=1e-7)
+            np.testing.assert_allclose(variance[k], UNIT**2 * np.diag(left), rtol=1e-6)
+            k += 1
+    assert k == found.members.count
+
+
+def test_evidence_of_a_process_is_the_density_of_the_run():
+    x, y = drawn_run(7)
+    belief = learned()
+    found = with_every_residual(belief).weighed(x, y)
+    for i in range(2):
+        for r, (std, lengthscale) in enumerate(zip(*LEARNED_RESIDUALS[:2], strict=True)):
+            own = ByHand(belief, i, std, lengthscale)
+            covariance = own.kernel(x, x) + (NOISE[i] + JITTER) * np.eye(len(x))
+            marginal = stats.multivariate_normal(
+                LEVEL + UNIT * own.mean(x), UNIT**2 * covariance, allow_singular=False
+            )
+            np.testing.assert_allclose(found.log_evidence[5 * i + r], marginal.logpdf(y), rtol=1e-8)
+
+
+def test_evidence_of_a_refined_process_averages_its_steps_by_their_prior():
+    x, y = drawn_run(5)
+    belief, spread = learned(spread=1.5), 1.5
+    found = with_every_residual(belief).weighed(x, y)
+    own = ByHand(belief, 0, 0.0, 1.0)
+    evidence, prior = [], []
+    for noise_step in NOISE_STEPS:
+        for scale_step in SCALE_STEPS:
+            noise = NOISE[0] * np.exp(noise_step) + JITTER
+            covariance = np.exp(scale_step) * own.kernel(x, x) + noise * np.eye(len(x))
+            at = stats.multivariate_normal(LEVEL + UNIT * own.mean(x), UNIT**2 * covariance)
+            evidence.append(at.logpdf(y))
+            prior.append(
+                stats.norm.pdf(noise_step, 0, spread) * stats.norm.pdf(scale_step, 0, spread)
+            )
+    expected = np.log(np.sum(np.exp(evidence) * prior) / np.sum(prior))
+    np.testing.assert_allclose(found.log_evidence[0], expected, rtol=1e-8)
+
+
+@settings(max_examples=15, deadline=None)
+@given(num=st.integers(0, 8), seed=st.integers(0, 100), unit=st.sampled_from([1e-3, 1.0, 50.0]))
+def test_evidence_of_the_averaged_gp_is_a_mixture_of_t_distributions(num, seed, unit):
+    x, y = drawn_run(num, seed)
+    y = unit * y
+    found = AveragedBelief(unit * LEVEL, unit * UNIT).weighed(x, y)
+    rate_weights = np.sqrt(RATES) / np.sum(np.sqrt(RATES))
+    expected = []
+    for lengthscale in LENGTHSCALES:
+        own = np.exp(-0.5 * cdist(x, x, "sqeuclidean") / (lengthscale**2 * D)) + LEVEL_VARIANCE
+        for noise in NOISES:
+            matrix = own + (noise + JITTER) * np.eye(num)
+            each = [
+                stats.multivariate_t(
+                    np.full(num, unit * LEVEL),
+                    (unit * UNIT) ** 2 * rate / SHAPE * matrix,
+                    df=round(2.0 * SHAPE),
+                ).logpdf(y)
+                if num
+                else 0.0
+                for rate in RATES
+            ]
+            expected.append(np.logaddexp.reduce(np.log(rate_weights) + each))
+    np.testing.assert_allclose(found.log_evidence, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_weights_are_prior_times_evidence(monkeypatch):
+    monkeypatch.setattr(weighed_module, "SMALLEST_WEIGHT", 0.0)
+    x, y = drawn_run(3)
+    belief = mixture()
+    log_weights = np.concatenate(
+        [
+            np.log(part.weight) + found.log_prior + found.log_evidence
+            for part in belief.parts
+            for found in [part.members.weighed(x, y)]
+        ]
+    )
+    expected = np.exp(log_weights - np.logaddexp.reduce(log_weights))
+    np.testing.assert_allclose(belief.condition(x, y).weights, expected, rtol=1e-10)
+    plain = expected[-len(LENGTHSCALES) * len(NOISES) :]
+    np.testing.assert_allclose(belief.trust(x, y), 1.0 - plain.sum(), rtol=1e-10)
+
+
+def test_weights_before_a_run_are_those_of_the_parts():
+    belief, none = mixture(), drawn_run(0)
+    np.testing.assert_allclose(belief.trust(*none), 0.9)
+    sums = [group.weights.sum() for group in belief.groups(*none)]
+    np.testing.assert_allclose(sums, [0.6, 0.3, 0.1])
+
+
+def test_members_given_up_on_the_way_would_not_have_mattered(monkeypatch):
+    x, y = drawn_run(20)
+    found = mixture().condition(x, y).moments(QUERIES)
+    monkeypatch.setattr(weighed_module, "STAGES", ())
+    monkeypatch.setattr(weighed_module, "SMALLEST_WEIGHT", 0.0)
+    every = mixture().condition(x, y).moments(QUERIES)
+    np.testing.assert_allclose(found.mean, every.mean, atol=0.01 * UNIT)
+    np.testing.assert_allclose(np.sqrt(found.variance), np.sqrt(every.variance), rtol=0.02)
+
+
+def test_past_mean_is_the_posterior_mean_of_the_gp_fitted_to_the_run():
+    x, y, mask = past()
+    members = past_members(MEANS).weighed(*drawn_run(0)).members
+    mean = members.moments(QUERIES).mean[:: len(PAST_RESIDUALS.std)]
+    for i in range(3):
+        own = FittedBelief(25).condition(x[i][mask[i]], y[i][mask[i]])
+        np.testing.assert_allclose(mean[i], own.moments(QUERIES).mean, rtol=1e-6)
+
+
+def test_past_member_is_the_process_built_by_hand():
+    x, y = drawn_run(5)
+    means = past_members(MEANS).weighed(*drawn_run(0)).members
+    at_x, at_q = (means.moments(part).mean[::2] for part in (x, QUERIES))
+    found = past_members(MEANS).weighed(x, y)
+    expected_offset = np.var(MEANS.level) / MEANS.unit**2 + AMPLITUDE_VARIANCE
+    for i in range(3):
+        m_x, m_q = ((m[i] - MEANS.level[i]) / MEANS.unit[i] for m in (at_x, at_q))
+        level, unit = MEANS.level[i], MEANS.unit[i]
+        for r in range(2):
+            std, lengthscale = PAST_RESIDUALS.std[r], PAST_RESIDUALS.lengthscale[r]
+
+            def kernel(a, b, m_a, m_b, std=std, lengthscale=lengthscale, i=i):
+                effects = expected_offset[i] + AMPLITUDE_VARIANCE * np.outer(m_a, m_b)
+                return std**2 * matern(a, b, lengthscale) + effects
+
+            k = 2 * i + r
+            scale, noise = found.members.scale[k, 0], found.members.noise_variance[k, 0]
+            covariance = scale * kernel(x, x, m_x, m_x) + (noise + JITTER) * np.eye(5)
+            gain = np.linalg.solve(covariance, scale * kernel(x, QUERIES, m_x, m_q)).T
+            mean = level + unit * (m_q + gain @ ((y - level) / unit - m_x))
+            np.testing.assert_allclose(found.members.moments(QUERIES).mean[k], mean, rtol=1e-6)
+            assert np.isclose(noise / NOISE_VARIANCE, np.exp(NOISE_STEPS)).any()
+
+
+@pytest.mark.parametrize("num", [0, 1, 6])
+def test_slopes_of_the_mixture_are_finite_differences(num):
+    found = mixture().condition(*drawn_run(num))
+    slopes, step = found.slopes(QUERIES), 1e-6
+    for j in range(D):
+        shift = step * np.eye(D)[j]
+        above, below = found.moments(QUERIES + shift), found.moments(QUERIES - shift)
+        for name in ("mean", "function_variance"):
+            change = (getattr(above, name) - getattr(below, name)) / (2.0 * step)
+            np.testing.assert_allclose(getattr(slopes, name)[:, j], change, rtol=1e-4, atol=1e-5)
+
+
+def test_samples_and_paths_have_the_moments_of_the_mixture():
+    found, rng = mixture().condition(*drawn_run(4)), np.random.default_rng(0)
+    moments = found.moments(QUERIES)
+    std = np.sqrt(moments.function_variance)
+    samples = found.sample(QUERIES, 4000, rng)
+    np.testing.assert_allclose((samples.mean(axis=0) - moments.mean) / std, 0.0, atol=0.08)
+    np.testing.assert_allclose(samples.std(axis=0) / std, 1.0, atol=0.1)
+    paths = np.stack([found.path(QUERIES, rng)(QUERIES) for _ in range(300)])
+    np.testing.assert_allclose((paths.mean(axis=0) - moments.mean) / std, 0.0, atol=0.3)
+
+
+def test_trust_falls_when_the_run_is_unlike_the_past_and_stays_when_it_is_like_it():
+    belief = WeighedBelief(
+        (Part(past_members(MEANS), 0.9, True), Part(AveragedBelief(LEVEL, UNIT), 0.1, False))
+    )
+    x = np.random.default_rng(5).uniform(size=(25, D))
+    like = LEVEL + 1 + UNIT * np.sin(4.0 * x[:, 0] + 1)
+    unlike = LEVEL + UNIT * np.sin(9.0 * x[:, 1])
+    assert belief.trust(x, like) > 0.9
+    assert belief.trust(x, unlike) < 0.5
+
+
+def test_what_is_made_up_moves_no_weight():
+    x, y = drawn_run(6)
+    belief = mixture()
+    fixed = belief.fixed(x, y)
+    np.testing.assert_allclose(
+        fixed.condition(x, y).moments(QUERIES).mean, belief.condition(x, y).moments(QUERIES).mean
+    )
+    more = np.vstack([x, QUERIES[:1]]), np.append(y, LEVEL + 5.0 * UNIT)
+    np.testing.assert_allclose(
+        fixed.condition(*more).weights, belief.condition(x, y).weights, rtol=1e-12
+    )
+    assert not np.array_equal(belief.condition(*more).weights, belief.condition(x, y).weights)
+
+
+def test_weighed_prior_asks_the_same_after_saving_and_knows_its_past(saved, run, queries):
+    kept = saved("Weighed")
+    in_memory = kept.prior.belief.condition(*run).moments(queries)
+    for found, expected in zip(
+        kept.belief.condition(*run).moments(queries), in_memory, strict=True
+    ):
+        np.testing.assert_array_equal(found, expected)
+    assert kept.belief.trust(run[0][:0], run[1][:0]) == pytest.approx(0.95)
+    assert [part.has_past for part in kept.belief.parts] == [True, True, False]
+
+
+def test_prior_saved_behind_a_guard_is_still_asked_behind_it(saved, run):
+    guarded = saved("Guarded").belief
+    assert isinstance(guarded, GuardedBelief)
+    assert guarded.fixed(*run) is guarded
+
+
+@pytest.mark.parametrize(
+    "make, complaint",
+    [
+        (lambda: Weighed(ABLR()), "learns Gaussian processes"),
+        (lambda: Weighed(Ensemble(ABLR())), "learns Gaussian processes"),
+        (lambda: Weighed(temper=0.0), "give positive numbers"),
+        (lambda: Weighed(past_weight=0.97), "less than 1 in all"),
+    ],
+)
+def test_weighed_refuses_what_it_cannot_weigh(make, complaint):
+    with pytest.raises((TypeError, ValueError), match=complaint):
+        make()
+
+
+def test_past_means_keep_a_bounded_number_of_runs_and_points():
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(size=(30, 60, D)), rng.normal(size=(30, 60))
+    found = past_means(x, y, np.ones((30, 60), bool))
+    assert found.x.shape == (24, 50, D)
+    assert np.max(found.x, axis=(1, 2)).all()
+    for kept, own, values in zip(found.x[:1], x[:1], y[:1], strict=True):
+        best = own[np.argmax(values)]
+        assert np.any(np.all(kept == best, axis=1))
