@@ -409,3 +409,15 @@ def test_model_refuses_a_conditional_space():
     prior = mp.learn(mp.Tasks.from_runs(runs, space=space), method=mp.methods.FixedGP())
     with pytest.raises(ValueError, match="'slope' exists only under a condition"):
         model(prior, torch.zeros(0, 3).double(), torch.zeros(0, 1).double())
+
+
+def test_model_refuses_a_prior_with_parts_that_have_no_form_in_torch():
+    method = mp.methods.Weighed(mp.methods.FPacohMap(num_steps=1))
+    prior = mp.learn(
+        mp.Tasks.from_runs(
+            [([0.1, 0.5, 0.9], [0.0, 1.0, 0.5])] * 3, space=mp.Space(x=mp.Real(0.0, 1.0))
+        ),
+        method=method,
+    )
+    with pytest.raises(ValueError, match="has no form in torch; use `metaprior.Optimizer"):
+        model(prior, torch.zeros(0, 1).double(), torch.zeros(0, 1).double())

@@ -48,4 +48,4 @@ def test_learn_on_a_conditional_space_saves_and_asks(tmp_path):
         point = optimizer.ask()
         assert set(point) == set(SPACE.existing(point))
         optimizer.tell(point, value_of(point, 0.02))
-    assert optimizer.best.value > 0.9
+    assert optimizer.best is not None and optimizer.best.value > 0.9

@@ -154,7 +154,8 @@ def climb(
             if not goes_on.any():
                 break
             own = Climb(*(part[goes_on] for part in own))
-            rows, length, lower, upper = (a[goes_on] for a in (rows, length, lower, upper))
+            rows = rows[goes_on]
+            length, lower, upper = (a[goes_on] for a in (length, lower, upper))
             free, trial, moved = free[goes_on], trial[goes_on], moved[goes_on]
         value, gradient = function.gradients(trial)
         slope = (free * moved).sum(axis=1)

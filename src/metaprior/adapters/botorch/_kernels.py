@@ -180,6 +180,11 @@ def distances(module: Any, a: Tensor, b: Tensor) -> Tensor:
 
 def torch_kernel(kernel: AbstractStackedKernel) -> TorchKernel:
     """The module with the covariances of `kernel`."""
+    if type(kernel) not in _KERNELS:
+        raise ValueError(
+            f"{type(kernel).__name__}, a part of this prior, has no form in torch; use "
+            "`metaprior.Optimizer(prior)`, or learn the prior with `metaprior.learn(tasks)`."
+        )
     return _KERNELS[type(kernel)](kernel)
 
 

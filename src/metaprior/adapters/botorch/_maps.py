@@ -137,6 +137,11 @@ class TorchView(Module):
 
 def torch_map(part: AbstractMap) -> TorchMap:
     """The module that maps points as `part` does."""
+    if type(part) not in _MAPS:
+        raise ValueError(
+            f"{type(part).__name__}, a part of this prior, has no form in torch; use "
+            "`metaprior.Optimizer(prior)`, or learn the prior with `metaprior.learn(tasks)`."
+        )
     return _MAPS[type(part)](part)
 
 
