@@ -1,6 +1,7 @@
 """Learn a reliable prior over functions from past optimisation runs, and optimise the next one
 in far fewer evaluations."""
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
     from metaprior.store import load as load
 
 __version__ = "0.1.0"
+
+# JAX reads it when it is loaded. Without it, every program that comes out of the cache takes
+# preferences of the compiler for features that this machine lacks, and says so at length.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 # Everything is imported on first use: learning needs JAX, asking does not.
 _MODULES = (

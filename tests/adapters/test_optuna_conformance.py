@@ -42,6 +42,7 @@ class TestRelative(RelativeSamplerTestCase, SingleOnlySamplerTestCase):
         return lambda: MetaPriorSampler(prior_over("xy", 0.1, 0.4), seed=0)
 
 
+@pytest.mark.slow
 class TestBasic(BasicSamplerTestCase):
     """The prior has a say in objectives whose parameters go from 0 to 10 without steps."""
 

@@ -13,8 +13,8 @@ from metaprior.learning import _cache
 # In a process of its own: where JAX keeps programs is a setting of the whole process.
 LEARN = """
 import json, sys
-import jax, numpy as np
 import metaprior as mp
+import jax, numpy as np
 
 if len(sys.argv) > 1:
     jax.config.update("jax_compilation_cache_dir", sys.argv[1])
@@ -27,9 +27,9 @@ print(json.dumps([before, jax.config.jax_compilation_cache_dir]))
 """
 
 
-def learned_in(home: Path, *arguments: str, **environment: str) -> list[str | None]:
-    """Where JAX kept programs before and after `learn`, in a process with this home folder."""
-    hidden = ("JAX_", "METAPRIOR_", "XDG_")
+def run_in(home: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A process with this home folder that has run `learn`."""
+    hidden = ("JAX_", "METAPRIOR_", "XDG_", "TF_CPP_")
     settings = {k: v for k, v in os.environ.items() if not k.startswith(hidden)}
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", LEARN, *arguments],
@@ -39,6 +39,12 @@ def learned_in(home: Path, *arguments: str, **environment: str) -> list[str | No
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    return done
+
+
+def learned_in(home: Path, *arguments: str, **environment: str) -> list[str | None]:
+    """Where JAX kept programs before and after `learn`, in a process with this home folder."""
+    done = run_in(home, *arguments, **environment)
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -52,6 +58,12 @@ def test_learn_keeps_programs_in_the_folder_that_the_variable_names(tmp_path):
     assert before is None and after == str(folder)
     # Small programs count too: the training loop alone would be a single file.
     assert programs(folder) > 3 and programs(tmp_path / "home") == 0
+
+
+@pytest.mark.slow
+def test_learn_reads_programs_from_the_cache_without_a_word(tmp_path):
+    for _ in range(2):
+        assert run_in(tmp_path, METAPRIOR_CACHE=str(tmp_path / "cache")).stderr == ""
 
 
 @pytest.mark.slow

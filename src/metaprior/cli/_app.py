@@ -44,7 +44,6 @@ app = typer.Typer(
 
 def main() -> None:
     """The console script."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     signal.signal(signal.SIGINT, _leave)
     app(prog_name="metaprior")
 
