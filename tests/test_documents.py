@@ -14,7 +14,7 @@ import metaprior as mp
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 PAGES = sorted(
-    [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "VISION.md"]
+    [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "VISION.md")]
     + list((ROOT / "docs").rglob("*.md"))
 )
 COLUMNS = 100
