@@ -6,7 +6,7 @@ is not one after a hundred), so they are only compared with each other, at the s
 - A complete trial is *ahead* of a pruned one if it reported a better value at the last step that
   the pruned one reported.
 - The result of the pruned trial would have been no better than the median result of those ahead.
-- If none is ahead (the pruned one reported nothing or no number, or nobody else reported at that
+- If none is ahead (the pruned one reported nothing or no number, or no other trial reported at that
   step), no better than the median result of all complete trials.
 - Without a complete trial there is nothing to compare with.
 """
