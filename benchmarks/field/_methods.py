@@ -135,27 +135,9 @@ def _tpe(setting: Setting) -> Searcher:
 
 def _single_task_gp(setting: Setting) -> Searcher:
     """BoTorch's default GP and LogEI, from three random rows."""
-    import torch
-    from botorch.acquisition import LogExpectedImprovement as TorchImprovement
-    from botorch.fit import fit_gpytorch_mll
-    from botorch.models import SingleTaskGP
-    from gpytorch.mlls import ExactMarginalLogLikelihood
+    from benchmarks.field._botorch_reference import order_by_log_improvement
 
-    def choose(pool: Pool, num: int, seed: int) -> list[int]:
-        x, y = torch.as_tensor(pool.x), torch.as_tensor(pool.y)
-        order = np.random.default_rng(seed).permutation(len(pool.y))[:3].tolist()
-        while len(order) < num:
-            own = y[order]
-            own = (own - own.mean()) / own.std().clamp_min(1e-9)
-            model = SingleTaskGP(x[order], own[:, None])
-            fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
-            with torch.no_grad():
-                values = TorchImprovement(model, own.max())(x[:, None]).numpy()
-            values[order] = -np.inf
-            order.append(int(np.argmax(values)))
-        return order
-
-    return in_order(choose)
+    return in_order(lambda pool, num, seed: order_by_log_improvement(pool.x, pool.y, num, seed))
 
 
 METHODS: dict[str, Callable[[Setting], Searcher]] = {
