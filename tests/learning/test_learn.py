@@ -278,7 +278,7 @@ def started(folder):
         stderr=subprocess.PIPE,
         text=True,
         # Without code compiled before, or there would be nothing to interrupt.
-        env={**os.environ, "JAX_COMPILATION_CACHE_DIR": ""},
+        env={**os.environ, "JAX_COMPILATION_CACHE_DIR": "", "METAPRIOR_CACHE": "off"},
     )
     assert program.stdout is not None
     assert program.stdout.readline() == "compiling, and choosing a configuration\n"
@@ -303,7 +303,8 @@ def test_learn_ends_the_program_at_the_second_ctrl_c(tmp_path):
         time.sleep(0.5)
         program.send_signal(signal.SIGINT)
     out, err = program.communicate(timeout=300)
-    assert program.returncode != 0 and "KeyboardInterrupt" in err
+    # So Python ends on Ctrl-C; one more signal while it says so may cut its words short.
+    assert program.returncode == -signal.SIGINT, err
     assert "learned" not in out and not (tmp_path / "prior").exists()
 
 
