@@ -53,7 +53,7 @@ def run_learn(
     if as_json:
         print(json.dumps(_as_json(prior, findings, past, out), indent=2))
     else:
-        print_learned(findings, past.names, out, console)
+        print_learned(findings, out, console)
     return INTERRUPTED if findings.interrupted else 0
 
 

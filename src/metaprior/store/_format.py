@@ -16,7 +16,7 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from metaprior.belief import AbstractContents, Prior, SavedContents, belief_of
-from metaprior.data import Space, TaskFeatures, checked_bounds, direction_sign
+from metaprior.data import Quantity, Space, TaskFeatures, checked_bounds, direction_sign
 from metaprior.files import replace_folder
 from metaprior.findings import Findings
 from metaprior.store._card import model_card
@@ -77,6 +77,7 @@ def load(folder: str | Path, *, space: Space | None = None) -> Prior:
         features = TaskFeatures() if told is None else TaskFeatures.from_json(told)
         limits = description.get("value_bounds")
         bounds = None if limits is None else checked_bounds(limits)
+        quantity = Quantity.from_json(description.get("quantity"))
     except (KeyError, OverflowError, TypeError, ValueError) as error:
         raise _damaged(folder, error) from error
     if space is not None and space != saved_space:
@@ -88,7 +89,17 @@ def load(folder: str | Path, *, space: Space | None = None) -> Prior:
     history = {name: tensors.pop(f"history/{name}", np.zeros(0)) for name in history_names}
     num_columns = saved_space.num_inputs + features.num_columns
     contents = _contents(folder, settings, tensors, num_columns)
-    return Prior(saved_space, direction, contents, history, trained_on, findings, features, bounds)
+    return Prior(
+        saved_space,
+        direction,
+        contents,
+        history,
+        trained_on,
+        findings,
+        features,
+        bounds,
+        quantity=quantity,
+    )
 
 
 def _contents(
@@ -139,6 +150,7 @@ def _description(prior: Prior) -> dict[str, Any]:
         "method": dict(prior.contents.settings),
         "space": prior.space.to_json(),
         "direction": prior.direction,
+        "quantity": prior.quantity.to_json(),
         "trained_on": prior.trained_on,
         "findings": None if prior.findings is None else prior.findings.to_json(),
         "history": list(prior.history),
