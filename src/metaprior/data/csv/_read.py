@@ -190,7 +190,9 @@ def _without_failures(runs: list[TextRun]) -> tuple[list[TextRun], list[str]]:
     notes = []
     if failed:
         several = f"{len(failed)} rows have" if len(failed) > 1 else "One row has"
-        notes.append(f"{several} no value ({listed(failed)}): left out, as failed or still to come.")
+        notes.append(
+            f"{several} no value ({listed(failed)}): left out, as failed or still to come."
+        )
     if empty:
         several = f"{len(empty)} runs have" if len(empty) > 1 else "One run has"
         notes.append(f"{several} no value at all ({listed(empty)}): left out.")

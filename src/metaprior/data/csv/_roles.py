@@ -4,8 +4,8 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from metaprior.data import Space
-from metaprior.data.csv._cells import number
 from metaprior.data.csv._beside import beside_the_point
+from metaprior.data.csv._cells import number
 from metaprior.data.csv._features import is_constant, never_changes
 from metaprior.data.csv._sheet import Sheet
 
