@@ -29,7 +29,7 @@ FINDINGS = Findings(
         fitted=PredictionScores(calibration_error=0.2, log_likelihood=-0.5),
     ),
     replay=Replay(saved_evaluations=7.3, saved_interval=(4.1, 10.2)),
-    tasks=(PastTask(0), PastTask(3, outlier=True)),
+    tasks=(PastTask(0), PastTask(3, outlier=True, name="oven-3")),
     notes=("Only 6 past runs.",),
 )
 
@@ -90,7 +90,7 @@ def test_learn_command_reads_learns_and_saves(runs, learned, tmp_path, hill_runs
         "fitted GP -0.500 0.200",
         "Evaluations saved per run in replays: 7.3 (95 % interval 4.1 to 10.2).",
         "Note: Only 6 past runs.",
-        "Note: unlike the other runs: run3.",
+        "Note: unlike the other runs, so check them: oven-3.",
         f"Saved in {out}. Next, a report to read: metaprior report {out}",
     ):
         assert phrase in words, phrase

@@ -50,7 +50,7 @@ def run_learn(
     if as_json:
         print(json.dumps(_as_json(prior, findings, past, place), indent=2))
     else:
-        print_learned(findings, past.names, place, console)
+        print_learned(findings, place, console)
     if problem is not None:
         Console(stderr=True, soft_wrap=True).print(
             f"Error: {problem} The prior that was learned is in {place}.", markup=False

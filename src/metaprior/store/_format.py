@@ -16,7 +16,7 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from metaprior.belief import AbstractContents, Prior, SavedContents, belief_of
-from metaprior.data import Space, TaskFeatures, checked_bounds, direction_sign
+from metaprior.data import Quantity, Space, TaskFeatures, checked_bounds, direction_sign
 from metaprior.findings import Findings
 from metaprior.store._card import model_card
 from metaprior.store._files import DESCRIPTION, PriorFileError, read_files, write_files
@@ -69,14 +69,8 @@ def load(folder: str | Path, *, space: Space | None = None) -> Prior:
         features = TaskFeatures() if told is None else TaskFeatures.from_json(told)
         limits = description.get("value_bounds")
         bounds = None if limits is None else checked_bounds(limits)
-    except (
-        AttributeError,
-        KeyError,
-        OverflowError,
-        RecursionError,
-        TypeError,
-        ValueError,
-    ) as error:
+        quantity = Quantity.from_json(description.get("quantity"))
+    except UNSUITABLE as error:
         raise _damaged(folder, error) from error
     if space is not None and space != saved_space:
         raise PriorFileError(
@@ -93,7 +87,17 @@ def load(folder: str | Path, *, space: Space | None = None) -> Prior:
         )
     num_columns = saved_space.num_inputs + features.num_columns
     contents = _contents(path, settings, tensors, num_columns)
-    return Prior(saved_space, direction, contents, history, trained_on, findings, features, bounds)
+    return Prior(
+        saved_space,
+        direction,
+        contents,
+        history,
+        trained_on,
+        findings,
+        features,
+        bounds,
+        quantity=quantity,
+    )
 
 
 def _contents(
@@ -141,6 +145,7 @@ def _description(prior: Prior) -> dict[str, Any]:
         "method": dict(prior.contents.settings),
         "space": prior.space.to_json(),
         "direction": prior.direction,
+        "quantity": prior.quantity.to_json(),
         "trained_on": prior.trained_on,
         "findings": None if prior.findings is None else prior.findings.to_json(),
         "history": list(prior.history),
