@@ -8,9 +8,12 @@ from jaxtyping import Bool, Float
 
 from metaprior.bo._moves import Moves, free_moves
 from metaprior.bo._propose import SAME_POINT, unused
-from metaprior.data import Dimension, Points, Space, complaint
+from metaprior.data import LARGEST_VALUE, Dimension, Points, Space, complaint
+from metaprior.words import shortened
 
 Point = dict[str, Any]
+# How many points may be asked for at once: each is chosen after those before it.
+MOST = 10_000
 
 
 @dataclass(frozen=True)
@@ -93,8 +96,11 @@ def matches(
 
 def require_count(n: int | None) -> int:
     """The number of points asked for, one if nothing is said."""
-    if n is not None and (not isinstance(n, int) or n < 1):
-        raise ValueError(f"Cannot ask for {n!r} points; give a whole number of at least 1.")
+    if n is not None and (isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MOST):
+        raise ValueError(
+            f"Cannot ask for {shortened(n)} points; give a whole number, at least 1 and at most "
+            f"{MOST:,}."
+        )
     return 1 if n is None else n
 
 
@@ -102,11 +108,12 @@ def finite_or_failed(x: Point, value: Any) -> float:
     """What was told of `x`, NaN for a failure."""
     try:
         number = np.nan if value is None else float(value)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         number = np.inf
-    if np.isinf(number):
+    if abs(number) > LARGEST_VALUE:
         raise ValueError(
-            f"The value told for {x} is {value!r}; tell a finite number, or None for a failure."
+            f"The value told for {shortened(x, 200)} is {shortened(value)}; tell a finite number "
+            f"of at most {LARGEST_VALUE:g} in size, or None for a failure."
         )
     return number
 
