@@ -4,22 +4,20 @@ import base64
 import io
 import tempfile
 import zipfile
+import zlib
 from pathlib import Path
 
 from metaprior.belief import Prior
-from metaprior.store import ARRAYS, CARD, DESCRIPTION, PriorFileError, load
-
-# Nothing of a prior depends on the time at which it was packed.
-EPOCH = (1980, 1, 1, 0, 0, 0)
+from metaprior.store import PriorFileError, is_prior_file, load
 
 
 def pack(folder: Path) -> bytes:
     """The files of a saved prior as one."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name in (ARRAYS, DESCRIPTION, CARD):
-            entry = zipfile.ZipInfo(name, EPOCH)
-            archive.writestr(entry, (folder / name).read_bytes(), zipfile.ZIP_DEFLATED)
+        for path in sorted(folder.iterdir()):
+            if is_prior_file(path.name):
+                archive.write(path, path.name)
     return buffer.getvalue()
 
 
@@ -28,9 +26,9 @@ def unpack(data: bytes, folder: Path) -> Path:
     folder.mkdir()
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            for name in (ARRAYS, DESCRIPTION, CARD):
+            for name in filter(is_prior_file, archive.namelist()):
                 (folder / name).write_bytes(archive.read(name))
-    except (zipfile.BadZipFile, KeyError) as error:
+    except (zipfile.BadZipFile, zlib.error) as error:
         raise PriorFileError(
             f"The stored prior cannot be unpacked ({error}); restore an older version."
         ) from None
