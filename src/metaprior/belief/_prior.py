@@ -113,6 +113,10 @@ class Prior:
         contents = SavedContents(self.contents.settings, self.contents.arrays, num_columns)
         return state | {"contents": contents}
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Prior":
+        """Itself, since it never changes: hosts copy their settings deeply, again and again."""
+        return self
+
     def __repr__(self) -> str:
         return self._summary().as_text()
 

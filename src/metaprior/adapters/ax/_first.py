@@ -5,6 +5,7 @@ from typing import Any
 
 from ax.core.experiment import Experiment
 from ax.core.observation import ObservationFeatures
+from ax.core.parameter import FixedParameter
 from ax.core.trial_status import TrialStatus
 from ax.core.types import TParameterization
 
@@ -72,7 +73,7 @@ def _completed(experiment: Experiment, point: dict[str, Any]) -> TParameterizati
     others = {
         name: parameter.value
         for name, parameter in space.nontunable_parameters.items()
-        if name not in point and hasattr(parameter, "value")
+        if name not in point and isinstance(parameter, FixedParameter)
     }
     features = ObservationFeatures(parameters={**point, **others})
     return space.cast_observation_features(features).parameters

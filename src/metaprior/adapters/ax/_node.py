@@ -20,8 +20,7 @@ from ax.generation_strategy.external_generation_node import ExternalGenerationNo
 from ax.generators.torch.botorch_modular.generator import BoTorchGenerator
 from ax.generators.torch.botorch_modular.surrogate import SurrogateSpec
 from ax.generators.torch.botorch_modular.utils import ModelConfig
-from botorch.models import SingleTaskGP
-from botorch.models.transforms import Normalize, Standardize
+from botorch.models.transforms import Standardize
 
 from metaprior.adapters.ax._columns import AxColumns
 from metaprior.adapters.ax._first import first_point
@@ -92,11 +91,15 @@ class LearnedPriorNode(ExternalGenerationNode):
             return first_point(
                 self._of, self._metrics, self.features, pending_parameters, fixed, self.seed
             )
-        pending = [ObservationFeatures(parameters=dict(each)) for each in pending_parameters]
+        # Ax changes what it is given: each metric gets points of its own.
+        pending = {
+            signature: [ObservationFeatures(parameters=dict(each)) for each in pending_parameters]
+            for signature in self._metrics.signature.values()
+        }
         run = self._adapter.gen(
             n=1,
             optimization_config=self._aims,
-            pending_observations={each: pending for each in self._metrics.signature.values()},
+            pending_observations=pending,
             fixed_features=self._fixed,
         )
         return run.arms[0].parameters
@@ -132,21 +135,17 @@ class LearnedPriorNode(ExternalGenerationNode):
                     input_transform_classes=None,
                 )
             else:
-                config = ModelConfig(
-                    botorch_model_class=SingleTaskGP,
-                    input_transform_classes=[Normalize],
-                    outcome_transform_classes=[Standardize],
-                )
+                config = ModelConfig(outcome_transform_classes=[Standardize])
             configs[signature] = [config]
         return SurrogateSpec(metric_to_model_configs=configs)
 
 
 def _observed(experiment: Experiment, data: Data) -> set[str]:
     """The metrics with a result of a complete trial inside the search space."""
-    complete = {
+    complete = [
         trial.index
         for trial in experiment.trials_by_status[TrialStatus.COMPLETED]
         if any(experiment.search_space.check_membership(arm.parameters) for arm in trial.arms)
-    }
+    ]
     rows = data.df[data.df["trial_index"].isin(complete)]
     return set(rows["metric_name"])
