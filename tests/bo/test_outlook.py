@@ -43,11 +43,13 @@ def test_hint_counts_functions_whose_optimum_is_near():
     assert not hint.is_done() and hint.is_done(0.4)
 
 
-def test_stopping_falls_as_the_run_goes_on_and_knows_its_tolerance(prior):
-    optimizer = mp.Optimizer(prior, seed=0)
+def test_stopping_falls_as_the_run_goes_on_and_knows_its_tolerance(hill_space, hill_runs):
+    tasks = mp.Tasks.from_runs(hill_runs, space=hill_space)
+    smooth = mp.learn(tasks, method=mp.methods.FixedGP(lengthscale=0.7))
+    optimizer = mp.Optimizer(smooth, seed=0)
     assert optimizer.stopping() is None
     hints = []
-    for _ in range(14):
+    for _ in range(8):
         point = optimizer.ask()
         distance = ((point["x"] - 0.3) / 0.8) ** 2 + ((point["z"] - 6.0) / 4.0) ** 2
         optimizer.tell(point, 2.0 - distance)
@@ -57,8 +59,8 @@ def test_stopping_falls_as_the_run_goes_on_and_knows_its_tolerance(prior):
     assert optimizer.stopping() == optimizer.stopping()
     wide, narrow = optimizer.stopping(tolerance=1.0), optimizer.stopping(tolerance=1e-9)
     assert wide.probability > 0.95 > narrow.probability and wide.is_done()
-    with pytest.raises(ValueError, match="The tolerance is -1; give a positive number"):
-        optimizer.stopping(tolerance=-1)
+    with pytest.raises(ValueError, match="The tolerance is -1.0; give a positive number"):
+        optimizer.stopping(tolerance=-1.0)
 
 
 def test_stopping_of_a_finite_set_ends_when_all_is_known(prior):
