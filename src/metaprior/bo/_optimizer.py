@@ -2,22 +2,21 @@
 
 import copy
 import math
-from typing import Any, NamedTuple, overload
+from typing import NamedTuple, overload
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from metaprior.belief import AbstractBelief, Prior, method_name
 from metaprior.bo._acquisition import AbstractAcquisition, RestlessConfidenceBound
-from metaprior.bo._moves import Moves, free_moves
-from metaprior.bo._propose import SAME_POINT, RunSoFar, propose, propose_among, unused
+from metaprior.bo._moves import Moves
+from metaprior.bo._places import Places, Point, finite_or_failed, matches, require_count
+from metaprior.bo._propose import Goal, RunSoFar, propose, propose_among
 from metaprior.bo._search import Search
 from metaprior.bo._window import Window
-from metaprior.data import Dimension, Features, Points, Space, complaint, direction_sign
+from metaprior.data import Features, Points, direction_sign
 from metaprior.words import Summary
 from metaprior.words import value as shown
-
-Point = dict[str, Any]
 
 
 class Best(NamedTuple):
@@ -72,7 +71,7 @@ class Optimizer:
         # Queries that failed or were stopped early, and what they are at most: see `RunSoFar`.
         self._lost = np.zeros((0, width))
         self._limit = np.zeros(0)
-        self._rows, self._candidates = _checked(self.space, candidates)
+        self._places = Places.of(self.space, candidates)
 
     @overload
     def ask(self, *, fixed: Point | None = None) -> Point: ...
@@ -87,14 +86,12 @@ class Optimizer:
         - `fixed`: values that some dimensions must have, by name, wherever they exist; the others
           are chosen for them.
         """
-        if n is not None and (not isinstance(n, int) or n < 1):
-            raise ValueError(f"Cannot ask for {n!r} points; give a whole number of at least 1.")
-        moves = self._moves(fixed) if fixed else free_moves(self.space)
+        count, moves = require_count(n), self._places.moves(fixed)
         points = []
-        for _ in range(1 if n is None else n):
+        for _ in range(count):
             x = self._suggest(moves)
             self._pending = np.vstack([self._pending, x])
-            points.append(self._point(x))
+            points.append(self._places.point(x))
         return points[0] if n is None else points
 
     def tell(self, x: Point, value: float | None, *, stopped: bool = False) -> None:
@@ -108,8 +105,8 @@ class Optimizer:
           than `value`; with `None`, just as what is expected.
         """
         (encoded,) = self.space.encode([x])
-        number = _number(x, value)
-        self._pending = self._pending[~_matches(self._pending, encoded, first=True)]
+        number = finite_or_failed(x, value)
+        self._pending = self._pending[~matches(self._pending, encoded, first=True)]
         if stopped or math.isnan(number):
             limit = math.inf if stopped and math.isnan(number) else self._sign * number
             self._lost = np.vstack([self._lost, encoded])
@@ -168,7 +165,7 @@ class Optimizer:
     @property
     def pending(self) -> list[Point]:
         """Queries asked for and not yet told."""
-        return [self._point(x) for x in self._pending]
+        return [self._places.point(x) for x in self._pending]
 
     def __repr__(self) -> str:
         return self._summary().as_text()
@@ -177,7 +174,7 @@ class Optimizer:
         return self._summary().as_html()
 
     def _summary(self) -> Summary:
-        best, count = self.best, self._candidates
+        best, count = self.best, self._places.candidates
         failed = int(np.sum(np.isnan(self._limit)))
         told = f"{len(self._y)} observed, {failed} failed, {len(self._pending)} pending"
         if failed < len(self._limit):
@@ -193,108 +190,22 @@ class Optimizer:
             ],
         )
 
-    def _point(self, x: Float[np.ndarray, " d"]) -> Point:
-        """A query in the user's units; a candidate exactly as it was given, to look it up by."""
-        if self._candidates is None:
-            (point,) = self.space.decode(x[None])
-            return point
-        return dict(self._rows[int(np.argmax(_matches(self._candidates, x)))])
-
-    def _moves(self, fixed: Point) -> Moves:
-        """What a search may do where the dimensions in `fixed` have their values."""
-        unknown = [name for name in fixed if name not in self.space.names]
-        if unknown:
-            raise ValueError(
-                f"`fixed` has {unknown[0]!r}, which is none of the dimensions "
-                f"{list(self.space.names)}; leave it out."
-            )
-        named = list(zip(self.space.names, self.space.dimensions, strict=True))
-        for name in fixed:
-            _require_possible(name, name, fixed, dict(named))
-        held = np.concatenate([np.full(d.num_columns, name in fixed) for name, d in named])
-        # Each dimension by itself: it counts where it exists, and that may not be known yet.
-        values = [
-            d.encode([fixed[name]], complaint("fixed", f"dimension {name!r}"))[0]
-            if name in fixed
-            else np.full(d.num_columns, 0.5)
-            for name, d in named
-        ]
-        return Moves(self.space, held, np.concatenate(values))
-
     def _suggest(self, moves: Moves) -> Float[np.ndarray, " d"]:
         rng = np.random.default_rng([self._seed, self._num_asked])
         self._num_asked += 1
         run = RunSoFar(self._x, self._y, self._pending, self._lost, self._limit)
-        belief = self._settled_belief()
-        if self._candidates is None:
-            return propose(belief, self._acquisition, moves, run, self._search, rng)
-        allowed = self._allowed(self._candidates, moves)
-        index = propose_among(belief, self._acquisition, self._candidates, allowed, run, rng)
-        return self._candidates[index]
+        believed, acquisition = run.believed(self._settled_belief()), self._acquisition
+        goal = Goal(believed.x, believed.y, lambda at: acquisition.score(believed, at, rng))
+        candidates = self._places.candidates
+        if candidates is None:
+            return propose(goal, moves, run, self._search, rng)
+        used = np.vstack([self._x, self._pending, self._lost])
+        return candidates[
+            propose_among(goal, candidates, self._places.allowed(candidates, used, moves))
+        ]
 
     def _settled_belief(self) -> AbstractBelief:
         """The belief at the trust that the observations alone give to a guarded prior: beliefs
         about pending and lost queries are no evidence."""
         trust = self.trust
         return self._belief if trust is None else self._belief.settled(trust)
-
-    def _allowed(
-        self, candidates: Float[np.ndarray, "m d"], moves: Moves
-    ) -> Bool[np.ndarray, " m"]:
-        """Which candidates have not been asked and have the values that are fixed, one at least."""
-        allowed = unused(candidates, np.vstack([self._x, self._pending, self._lost]))
-        if not allowed.any():
-            raise ValueError(
-                f"All {len(candidates)} candidates have been asked; stop here, or start an "
-                "Optimizer with more of them."
-            )
-        allowed &= np.all(np.abs(moves.placed(candidates) - candidates) <= SAME_POINT, axis=1)
-        if not allowed.any():
-            raise ValueError("No candidate that is left has the values in `fixed`; change them.")
-        return allowed
-
-
-def _checked(
-    space: Space, candidates: Points | None
-) -> tuple[list[Point], Float[np.ndarray, "m d"] | None]:
-    """Candidates as they were given and encoded; nothing and `None` if there are none."""
-    if candidates is None:
-        return [], None
-    rows = space.as_dicts(candidates, where="candidates")
-    if not rows:
-        raise ValueError("`candidates` is empty; give at least one point, or leave it out.")
-    return rows, space.encode(rows, where="candidates")
-
-
-def _require_possible(
-    name: str, ancestor: str, fixed: Point, dimensions: dict[str, Dimension]
-) -> None:
-    """Raise an error if other fixed values keep `name`, or an ancestor of it, from existing."""
-    for parent, values in dimensions[ancestor].when:
-        if parent not in fixed:
-            _require_possible(name, parent, fixed, dimensions)
-        elif fixed[parent] not in values:
-            raise ValueError(
-                f"`fixed` has {name!r}, which needs {parent!r} to be "
-                f"{' or '.join(map(repr, values))}, and fixes {parent!r} at {fixed[parent]!r}; "
-                "leave out one of the two."
-            )
-
-
-def _number(x: Point, value: Any) -> float:
-    """What was told, NaN for a failure."""
-    try:
-        number = math.nan if value is None else float(value)
-    except (TypeError, ValueError):
-        number = math.inf
-    if math.isinf(number):
-        raise ValueError(
-            f"The value told for {x} is {value!r}; tell a finite number, or None for a failure."
-        )
-    return number
-
-
-def _matches(points: Float[np.ndarray, "m d"], x: Float[np.ndarray, " d"], *, first: bool = False):
-    """Which of `points` are the query `x`; with `first`, only the first of them."""
-    same = np.all(np.abs(points - x) <= SAME_POINT, axis=1)
-    return same & (np.cumsum(same) == 1) if first else same
