@@ -190,7 +190,9 @@ class Posterior:
         variance = moments.function_variance if noiseless else moments.variance
         mean = self._sign * moments.mean
         require_finite(mean, "The predicted mean")
-        return mean, np.sqrt(variance)
+        std = np.sqrt(variance)
+        require_finite(std, "The predicted standard deviation")
+        return mean, std
 
     def band(
         self, points: Points, *, noiseless: bool = False
