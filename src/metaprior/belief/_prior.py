@@ -15,7 +15,15 @@ from metaprior.belief._linalg import require_finite
 from metaprior.belief._settings import method_name
 from metaprior.belief._view import EmbeddingView
 from metaprior.belief._window import SeenThrough, seen_beside
-from metaprior.data import Features, Points, Space, TaskFeatures, direction_sign
+from metaprior.data import (
+    Features,
+    Points,
+    Quantity,
+    Space,
+    TaskFeatures,
+    as_native,
+    direction_sign,
+)
 from metaprior.findings import Findings
 from metaprior.words import Summary, counted, listed
 
@@ -42,6 +50,7 @@ class Prior:
     - `features`: those of the tasks that it was learned from.
     - `value_bounds`: what a value is never below and never above, in the user's sign.
     - `task`: what is known of the task that it is asked about: see `for_task`.
+    - `quantity`: what the value is called, and its unit.
     """
 
     space: Space
@@ -53,6 +62,7 @@ class Prior:
     features: TaskFeatures = TaskFeatures()
     value_bounds: tuple[float, float] | None = None
     task: Features = field(default_factory=dict)
+    quantity: Quantity = Quantity()
 
     @property
     def method(self) -> AbstractMethod:
@@ -127,7 +137,7 @@ class Prior:
         named = zip(self.space.names, self.space.dimensions, strict=True)
         trained_on = ", ".join(f"{name} {value}" for name, value in self.trained_on.items())
         return Summary(
-            f"Prior to {self.direction}",
+            f"Prior to {self.direction} {self.quantity.label}",
             [
                 ("space", listed([f"{name}={dimension}" for name, dimension in named], 4)),
                 ("method", method_name(self.contents.settings)),
@@ -180,7 +190,9 @@ class Posterior:
         variance = moments.function_variance if noiseless else moments.variance
         mean = self._sign * moments.mean
         require_finite(mean, "The predicted mean")
-        return mean, np.sqrt(variance)
+        std = np.sqrt(variance)
+        require_finite(std, "The predicted standard deviation")
+        return mean, std
 
     def band(
         self, points: Points, *, noiseless: bool = False
@@ -230,7 +242,14 @@ class Posterior:
 
 def oriented_values(values: Iterable[Any], count: int, direction: str) -> Float[np.ndarray, " m"]:
     """Observed values as a checked array in which larger is better."""
-    y = np.asarray(values, float).reshape(-1)
+    raw = values if isinstance(values, np.ndarray) else np.array(list(values), object)
+    if raw.dtype.kind not in "iuf":
+        for row, value in enumerate(raw.reshape(-1).tolist()):
+            if isinstance(as_native(value), (bool, str, bytes)):
+                raise ValueError(
+                    f"The value in row {row} is {value!r}, which is not a number; give numbers."
+                )
+    y = np.asarray(raw, float).reshape(-1)
     if len(y) != count:
         raise ValueError(f"Got {count} points but {len(y)} values; give one value per point.")
     bad = np.flatnonzero(~np.isfinite(y))

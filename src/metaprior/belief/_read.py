@@ -1,6 +1,6 @@
 """From what the files of a prior hold to a belief: settings, and arrays by name.
 
-Arrays are named by the path of their field, as `prior.safetensors` has them.
+Arrays are named by the path of their field, as the file of arrays has them.
 """
 
 from collections.abc import Callable, Mapping
@@ -49,6 +49,20 @@ def belief_of(
     if not has_belief(settings):
         return None
     stacked = StackedArrays({path: np.asarray(array)[None] for path, array in arrays.items()})
+    belief = _BUILDERS[settings["name"]](settings, stacked, num_columns)
+    stacked.require_none_left()
+    return belief
+
+
+def stacked_belief(
+    settings: Settings, arrays: Mapping[str, np.ndarray], num_columns: int
+) -> AbstractBelief:
+    """Priors of one gradient-trained method that has a form in NumPy, as one belief: its members
+    are those of the first prior, then those of the second, and so on.
+
+    - `arrays`: with a leading axis that counts the priors.
+    """
+    stacked = StackedArrays(dict(arrays))
     belief = _BUILDERS[settings["name"]](settings, stacked, num_columns)
     stacked.require_none_left()
     return belief

@@ -1,12 +1,13 @@
 """The next query of a run, with queries under way, failures and early stops respected."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from metaprior.belief import AbstractBelief, ConditionedBelief
-from metaprior.bo._acquisition import AbstractAcquisition
+from metaprior.bo._acquisition import ScoredAnchors
 from metaprior.bo._moves import Moves
 from metaprior.bo._search import Search, maximum
 
@@ -72,13 +73,21 @@ class RunSoFar(NamedTuple):
         return any(repeat.any() for repeat in repeats)
 
 
+class Goal(NamedTuple):
+    """What a query is chosen by.
+
+    - `x`, `merit`: what is known or believed of the run, and how good each of these points is: the
+      search looks around the best of them.
+    - `score`: how much a query is worth, given anchors that cover what may be asked.
+    """
+
+    x: Float[np.ndarray, "n d"]
+    merit: Float[np.ndarray, " n"]
+    score: Callable[[Float[np.ndarray, "m d"]], ScoredAnchors]
+
+
 def propose(
-    belief: AbstractBelief,
-    acquisition: AbstractAcquisition,
-    moves: Moves,
-    run: RunSoFar,
-    search: Search,
-    rng: np.random.Generator,
+    goal: Goal, moves: Moves, run: RunSoFar, search: Search, rng: np.random.Generator
 ) -> Float[np.ndarray, " d"]:
     """The valid point that is worth most.
 
@@ -87,16 +96,15 @@ def propose(
     of these takes its place. In a space that is used up, the best answered one is asked again, and
     where nothing else is left, any.
     """
-    believed = run.believed(belief)
-    candidates = search.candidates(moves, believed.x, believed.y, rng)
-    scored = acquisition.score(believed, candidates, rng)
+    candidates = search.candidates(moves, goal.x, goal.merit, rng)
+    scored = goal.score(candidates)
     x = maximum(scored, moves, candidates, search)
     if run.is_new(x[None]).all():
         return x
     values = scored.values
     if moves.is_discrete and not run.is_new(candidates).any():
         # One move away from the points that were tried is one that was not, if there is any.
-        tried = moves.placed(believed.x)
+        tried = moves.placed(goal.x)
         beside = np.concatenate([moves.neighbours(point) for point in tried])
         candidates = np.concatenate([candidates, beside])
         values = np.append(values, scored.score.values(beside))
@@ -108,16 +116,19 @@ def propose(
 
 
 def propose_among(
-    belief: AbstractBelief,
-    acquisition: AbstractAcquisition,
-    candidates: Float[np.ndarray, "m d"],
-    allowed: Bool[np.ndarray, " m"],
-    run: RunSoFar,
-    rng: np.random.Generator,
+    goal: Goal, candidates: Float[np.ndarray, "m d"], allowed: Bool[np.ndarray, " m"]
 ) -> int:
     """Index of the allowed candidate that is worth most."""
-    believed = run.believed(belief)
-    return _best(acquisition.score(believed, candidates, rng).values, allowed)
+    return _best(goal.score(candidates).values, allowed)
+
+
+def propose_near(
+    goal: Goal, candidates: Float[np.ndarray, "m d"], run: RunSoFar
+) -> Float[np.ndarray, " d"]:
+    """The candidate that is worth most, a new one if there is one; all are beside one query."""
+    ranks = (run.is_new(candidates), run.is_open(candidates), np.ones(len(candidates), bool))
+    allowed = next(rank for rank in ranks if rank.any())
+    return candidates[propose_among(goal, candidates, allowed)]
 
 
 def _best(values: Float[np.ndarray, " m"], allowed: Bool[np.ndarray, " m"]) -> int:
