@@ -31,7 +31,7 @@ ALLOWED: dict[str, set[str]] = {
     "findings": {"words"},
     "data": {"words", "files"},
     "belief": {"words", "data", "findings", "methods", "store"},
-    "bo": {"words", "data", "belief"},
+    "bo": {"words", "files", "data", "belief"},
     "gp": set(),
     "processes": {"gp"},
     "meta": {"data", "gp", "processes"},

@@ -15,7 +15,15 @@ from metaprior.belief._linalg import require_finite
 from metaprior.belief._settings import method_name
 from metaprior.belief._view import EmbeddingView
 from metaprior.belief._window import SeenThrough, seen_beside
-from metaprior.data import Features, Points, Quantity, Space, TaskFeatures, direction_sign
+from metaprior.data import (
+    Features,
+    Points,
+    Quantity,
+    Space,
+    TaskFeatures,
+    as_native,
+    direction_sign,
+)
 from metaprior.findings import Findings
 from metaprior.words import Summary, counted, listed
 
@@ -238,7 +246,14 @@ class Posterior:
 
 def oriented_values(values: Iterable[Any], count: int, direction: str) -> Float[np.ndarray, " m"]:
     """Observed values as a checked array in which larger is better."""
-    y = np.asarray(values, float).reshape(-1)
+    raw = values if isinstance(values, np.ndarray) else np.array(list(values), object)
+    if raw.dtype.kind not in "iuf":
+        for row, value in enumerate(raw.reshape(-1).tolist()):
+            if isinstance(as_native(value), (bool, str, bytes)):
+                raise ValueError(
+                    f"The value in row {row} is {value!r}, which is not a number; give numbers."
+                )
+    y = np.asarray(raw, float).reshape(-1)
     if len(y) != count:
         raise ValueError(f"Got {count} points but {len(y)} values; give one value per point.")
     bad = np.flatnonzero(~np.isfinite(y))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from metaprior.data import Space, direction_sign
+from metaprior.data import Quantity, Space, direction_sign
 from metaprior.files import replace_file
 from metaprior.lifelong._versions import Version
 
@@ -21,6 +21,7 @@ class Ledger:
     - `finished`: names of the runs that are over, in that order.
     - `versions`: all that were learned; `current`: the number of the one in use, if any.
     - `restorations`: how often a version was restored.
+    - `quantity`: what the value is called, and its unit.
     """
 
     space: Space
@@ -29,6 +30,7 @@ class Ledger:
     versions: tuple[Version, ...] = ()
     current: int | None = None
     restorations: int = 0
+    quantity: Quantity = Quantity()
 
     def version(self, number: int) -> Version:
         for version in self.versions:
@@ -83,6 +85,7 @@ def read_ledger(folder: Path) -> Ledger:
             tuple(map(Version.from_json, data["versions"])),
             data["current"],
             int(data.get("restorations", 0)),
+            Quantity.from_json(data.get("quantity")),
         )
     except FileNotFoundError:
         raise ValueError(
@@ -103,6 +106,7 @@ def _as_json(ledger: Ledger) -> dict[str, Any]:
         "format_version": FORMAT_VERSION,
         "space": ledger.space.to_json(),
         "direction": ledger.direction,
+        "quantity": ledger.quantity.to_json(),
         "current": ledger.current,
         "restorations": ledger.restorations,
         "finished": list(ledger.finished),
