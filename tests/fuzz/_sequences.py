@@ -32,8 +32,7 @@ def lifelong(rng: np.random.Generator, folder: Path) -> None:
         else:
             path.write_text(as_text(damaged_value(rng, told)))
     sequence = PriorSequence(folder)
-    rows = sequence.suggest(run, 1)
-    assert len(rows) == 1
+    assert len(sequence.suggest(run, 1).rows) == 1
     sequence.tell(run, 1.5)
     outside = [each for each in folder.parent.rglob("*.csv") if each.parent != folder / "runs"]
     assert not outside, "a run outside of its folder"

@@ -88,7 +88,8 @@ def run_file(rng: np.random.Generator, folder: Path) -> None:
     before = path.read_bytes() if path.is_file() else b""
     try:
         if kind == 1:
-            tell(SPACE, path, choice(rng, ("1.5", "1,5", "nan", "9" * 400, 2.5, None, "x")))
+            value = choice(rng, ("1.5", "1,5", "nan", "9" * 400, 2.5, None, "x"))
+            tell(_prior(), path, value, sure=True)
         else:
             suggest(_prior(), path, int(choice(rng, (1, 2))), seed=0)
     except (ValueError, TypeError):

@@ -22,6 +22,7 @@ from metaprior.data import (
     Quantity,
     Space,
     TaskFeatures,
+    as_native,
     direction_sign,
 )
 from metaprior.findings import Findings
@@ -120,6 +121,10 @@ class Prior:
         num_columns = self.space.num_columns + self.features.num_columns
         contents = SavedContents(self.contents.settings, self.contents.arrays, num_columns)
         return state | {"contents": contents}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Prior":
+        """Itself, since it never changes: hosts copy their settings deeply, again and again."""
+        return self
 
     def __repr__(self) -> str:
         return self._summary().as_text()
@@ -242,8 +247,16 @@ class Posterior:
 
 def oriented_values(values: Iterable[Any], count: int, direction: str) -> Float[np.ndarray, " m"]:
     """Observed values as a checked array in which larger is better."""
+    raw = values if isinstance(values, np.ndarray) else np.array(list(values), object)
+    if raw.dtype.kind not in "iuf":
+        for row, value in enumerate(raw.reshape(-1).tolist()):
+            if isinstance(as_native(value), (bool, str, bytes)):
+                raise ValueError(
+                    f"The value in row {row} is {shortened(value)}, which is not a number; give "
+                    "numbers."
+                )
     try:
-        y = np.asarray(values, float).reshape(-1)
+        y = np.asarray(raw, float).reshape(-1)
     except (OverflowError, TypeError, ValueError):
         raise ValueError(
             f"The values {shortened(values)} are not all numbers; give one finite number per point."

@@ -8,12 +8,9 @@ from jaxtyping import Bool, Float
 
 from metaprior.bo._moves import Moves, free_moves
 from metaprior.bo._propose import SAME_POINT, unused
-from metaprior.data import LARGEST_VALUE, Dimension, Points, Space, complaint
-from metaprior.words import shortened
+from metaprior.data import Dimension, Points, Space, complaint
 
 Point = dict[str, Any]
-# How many points may be asked for at once: each is chosen after those before it.
-MOST = 10_000
 
 
 @dataclass(frozen=True)
@@ -92,30 +89,6 @@ def matches(
     """Which of `points` are the query `x`; with `first`, only the first of them."""
     same = np.all(np.abs(points - x) <= SAME_POINT, axis=1)
     return same & (np.cumsum(same) == 1) if first else same
-
-
-def require_count(n: int | None) -> int:
-    """The number of points asked for, one if nothing is said."""
-    if n is not None and (isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MOST):
-        raise ValueError(
-            f"Cannot ask for {shortened(n)} points; give a whole number, at least 1 and at most "
-            f"{MOST:,}."
-        )
-    return 1 if n is None else n
-
-
-def finite_or_failed(x: Point, value: Any) -> float:
-    """What was told of `x`, NaN for a failure."""
-    try:
-        number = np.nan if value is None else float(value)
-    except (OverflowError, TypeError, ValueError):
-        number = np.inf
-    if abs(number) > LARGEST_VALUE:
-        raise ValueError(
-            f"The value told for {shortened(x, 200)} is {shortened(value)}; tell a finite number "
-            f"of at most {LARGEST_VALUE:g} in size, or None for a failure."
-        )
-    return number
 
 
 def _require_possible(

@@ -12,6 +12,7 @@ from metaprior.data._features import TaskFeatures as TaskFeatures
 from metaprior.data._features import checked_features as checked_features
 from metaprior.data._points import Points as Points
 from metaprior.data._points import as_native as as_native
+from metaprior.data._points import checked_seed as checked_seed
 from metaprior.data._points import complaint as complaint
 from metaprior.data._quantity import Quantity as Quantity
 from metaprior.data._space import Categorical as Categorical

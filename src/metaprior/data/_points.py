@@ -196,3 +196,11 @@ def _check_names(
 
 def _listed(names: Iterable[Any]) -> str:
     return ", ".join(repr(name) for name in names)
+
+
+def checked_seed(seed: Any) -> int:
+    """`seed`, if randomness can begin with it."""
+    native = as_native(seed)
+    if isinstance(native, bool) or not isinstance(native, int) or native < 0:
+        raise ValueError(f"The seed is {shortened(seed)}; give a whole number of at least 0.")
+    return native

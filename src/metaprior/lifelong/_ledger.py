@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from metaprior.data import Space, direction_sign
+from metaprior.data import Quantity, Space, direction_sign
 from metaprior.files import parse_json, read_file, replace_file
 from metaprior.findings import read_record
 from metaprior.lifelong._versions import Version
@@ -23,6 +23,7 @@ class Ledger:
     - `finished`: names of the runs that are over, in that order.
     - `versions`: all that were learned; `current`: the number of the one in use, if any.
     - `restorations`: how often a version was restored.
+    - `quantity`: what the value is called, and its unit.
     """
 
     space: Space
@@ -31,6 +32,7 @@ class Ledger:
     versions: tuple[Version, ...] = ()
     current: int | None = None
     restorations: int = 0
+    quantity: Quantity = Quantity()
 
     def version(self, number: int) -> Version:
         for version in self.versions:
@@ -80,7 +82,9 @@ def read_ledger(folder: Path) -> Ledger:
         direction_sign(direction)
         versions = tuple(map(Version.from_json, data["versions"]))
         written = read_record(_Written, data, "lifelong")
-        return _sound(Ledger(space, direction, versions=versions, **asdict(written)))
+        quantity = Quantity.from_json(data.get("quantity"))
+        known = {"versions": versions, "quantity": quantity}
+        return _sound(Ledger(space, direction, **known, **asdict(written)))
     except FileNotFoundError:
         raise ValueError(
             f"There is no lifelong sequence in {folder}: {LEDGER} is missing; begin one by giving "
@@ -119,6 +123,7 @@ def _as_json(ledger: Ledger) -> dict[str, Any]:
         "format_version": FORMAT_VERSION,
         "space": ledger.space.to_json(),
         "direction": ledger.direction,
+        "quantity": ledger.quantity.to_json(),
         "current": ledger.current,
         "restorations": ledger.restorations,
         "finished": list(ledger.finished),

@@ -27,8 +27,9 @@ _UNFINISHED = {
 
 
 class UsableTrial(NamedTuple):
-    """A complete trial; choices are as a space holds them."""
+    """A complete trial and its number; choices are as a space holds them."""
 
+    number: int
     params: dict[str, Any]
     distributions: Mapping[str, BaseDistribution]
     value: float
@@ -104,4 +105,4 @@ def _usable(trial: FrozenTrial) -> UsableTrial:
         for name, value in trial.params.items()
     }
     assert trial.value is not None  # `_fault` has looked
-    return UsableTrial(params, trial.distributions, trial.value)
+    return UsableTrial(trial.number, params, trial.distributions, trial.value)
