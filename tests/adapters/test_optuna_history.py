@@ -403,7 +403,10 @@ def test_read_history_refuses_bad_arguments(memory):
             "postgresql+psycopg://me:secret@127.0.0.1:1/db",
             "postgresql+psycopg://me:***@127.0.0.1:1/db cannot be read (",
         ),
-        ("postgresql://me:secret@host:port/db", "'host:port/db' is not the address of an Optuna"),
+        (
+            "postgresql://me:secret@host:port/db",
+            "'postgresql://me:***@host:port/db' is not the address of an Optuna",
+        ),
         ("mysql+none://me:secret@127.0.0.1/db", "cannot be opened (Can't load plugin: sqlalchemy"),
         ("mysql+mysqldb://me@h/db", "The driver of mysql+mysqldb://me@h/db is not installed (No"),
     ],

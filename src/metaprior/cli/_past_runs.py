@@ -61,6 +61,13 @@ class PastRuns(NamedTuple):
 def past_runs(sources: list[str], wanted: Wanted) -> PastRuns:
     """The past runs in `sources`: all of them CSV files, or a single Optuna storage."""
     storages = [source for source in sources if source.startswith(OPTUNA)]
+    for source in sources:
+        scheme, separator, _ = source.partition("://")
+        if separator and source not in storages:  # not shown as a whole: it may hold a password
+            raise ValueError(
+                f"A source that begins with {scheme}:// is not a CSV file; for an Optuna storage, "
+                f"write {OPTUNA} before it."
+            )
     if not storages:
         return _from_files(sources, wanted)
     if len(sources) > 1:

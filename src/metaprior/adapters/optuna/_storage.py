@@ -14,6 +14,7 @@ from optuna.exceptions import StorageInternalError
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
 
+from metaprior.adapters.optuna._address import require_one_at, shown_address, without_secrets
 from metaprior.words import cut
 
 JOURNAL = "journal:"
@@ -60,7 +61,7 @@ def damage_in_one_sentence(storage: str | BaseStorage) -> Iterator[None]:
     except (ArgumentError, SQLAlchemyError, StorageInternalError):
         raise
     except Exception as error:
-        problem = cut(f"{type(error).__name__}: {first_line(error)}", 200)
+        problem = cut(f"{type(error).__name__}: {_reason(error, storage)}", 200)
         raise ValueError(
             f"{called(storage)} is damaged, or was not written by Optuna ({problem}); restore it "
             "from a copy."
@@ -71,14 +72,12 @@ def called(storage: str | BaseStorage) -> str:
     """What to call a storage in a sentence; passwords are hidden."""
     if not isinstance(storage, str):
         return f"the {type(storage).__name__}"
-    if storage.startswith(JOURNAL):
-        return storage
-    return _url(storage).render_as_string(hide_password=True)
+    return shown_address(storage)
 
 
 def _journal(path: str) -> BaseStorage:
     if not Path(path).is_file():
-        raise ValueError(f"There is no journal file {path}; check the path.")
+        raise ValueError(f"There is no journal file {shown_address(path)}; check the path.")
     try:
         return JournalStorage(JournalFileBackend(path))
     except Exception as error:  # Optuna does not look at what it reads
@@ -90,6 +89,7 @@ def _journal(path: str) -> BaseStorage:
 def _database(address: str) -> Iterator[BaseStorage]:
     import sqlalchemy
 
+    require_one_at(address)
     url = _url(address)
     if url.get_backend_name() == "sqlite":
         _require_file(url)
@@ -97,7 +97,8 @@ def _database(address: str) -> Iterator[BaseStorage]:
         engine = sqlalchemy.create_engine(url, connect_args=_patience(url))
     except ImportError as error:
         raise ValueError(
-            f"The driver of {called(address)} is not installed ({error}); install it with pip."
+            f"The driver of {called(address)} is not installed "
+            f"({without_secrets(str(error), address)}); install it with pip."
         ) from None
     try:
         with damage_in_one_sentence(address), engine.connect() as connection:
@@ -111,7 +112,8 @@ def _database(address: str) -> Iterator[BaseStorage]:
             pool = {"pool": engine.pool}
             storage = RDBStorage(_verbatim(address), engine_kwargs=pool, skip_table_creation=True)
         except RuntimeError as error:  # tables of another version of Optuna
-            raise ValueError(f"{called(address)} cannot be read: {first_line(error)}.") from None
+            problem = without_secrets(first_line(error), address)
+            raise ValueError(f"{called(address)} cannot be read: {problem}.") from None
         yield storage
     finally:
         engine.dispose()
@@ -124,10 +126,9 @@ def _url(address: str) -> Any:
     try:
         return make_url(address)
     except (ArgumentError, ValueError):  # not even an address, or a port that is no number
-        shown = address.rpartition("@")[2]  # a password would come before that
         raise ValueError(
-            f"{shown!r} is not the address of an Optuna storage; give a database URL such as "
-            "sqlite:///past.db, or journal: and the path of a journal file."
+            f"{shown_address(address)!r} is not the address of an Optuna storage; give a database "
+            "URL such as sqlite:///past.db, or journal: and the path of a journal file."
         ) from None
 
 
@@ -170,13 +171,20 @@ def _in_one_sentence(storage: str | BaseStorage) -> Iterator[None]:
         yield
     except ArgumentError as error:  # an unknown kind of database
         raise ValueError(
-            f"{called(storage)} cannot be opened ({first_line(error)}); check the start of it."
+            f"{called(storage)} cannot be opened ({_reason(error, storage)}); check the start of "
+            "it."
         ) from None
     except (StorageInternalError, SQLAlchemyError) as error:
-        reason = first_line(error.__cause__ or error)
+        reason = _reason(error.__cause__ or error, storage)
         raise ValueError(
             f"{called(storage)} cannot be read ({reason}); check that it is there and running."
         ) from None
+
+
+def _reason(error: BaseException, storage: str | BaseStorage) -> str:
+    """The first line of the error, without what may be secret in the address."""
+    line = first_line(error)
+    return without_secrets(line, storage) if isinstance(storage, str) else line
 
 
 def reason_of(error: BaseException) -> str:

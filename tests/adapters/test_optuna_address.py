@@ -1,0 +1,63 @@
+"""No part of an address that may be a password is ever shown."""
+
+import pytest
+from typer.testing import CliRunner
+
+from metaprior.adapters.optuna import read_history
+from metaprior.adapters.optuna._address import shown_address, without_secrets
+from metaprior.cli._app import app
+
+SECRETS = [
+    "postgresql+psycopg://me:s3cr3t@127.0.0.1:1/db",
+    "postgresql+psycopg://me@127.0.0.1:1/db?password=s3cr3t",
+    "postgresql+psycopg://me@127.0.0.1:1/db?sslpassword=s3cr3t&sslmode=prefer",
+    "postgresql+psycopg:///db?host=127.0.0.1&port=1&user=me&password=s3cr3t",
+    "postgresql+psycopg://me:s3cr3t%40x@127.0.0.1:1/db",
+    "postgresql+psycopg://me:x@s3cr3t@127.0.0.1:1/db",
+    "postgresql+psycopg://me:x?s3cr3t@127.0.0.1:1/db",
+    "postgresql+psycopg://me:x/s3cr3t@127.0.0.1:1/db",
+    "postgresql+psycopg://me:s3cr3t@127.0.0.1:port/db",
+    "mysql+none://me:s3cr3t@127.0.0.1/db",
+    "me:s3cr3t",
+    "journal:past.log?password=s3cr3t",
+    "sqlite:///past.db?key=s3cr3t",
+]
+
+
+@pytest.mark.parametrize("address", SECRETS)
+def test_read_history_hides_secrets_in_every_part_of_an_address(address, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "s3cr3t" not in shown_address(address)
+    with pytest.raises(ValueError) as caught:
+        read_history(address)
+    assert "s3cr3t" not in str(caught.value) and "s3cr" not in str(caught.value)
+    for source in (address, f"optuna:{address}"):
+        done = CliRunner().invoke(app, ["learn", source, "--out", str(tmp_path / "prior")])
+        assert done.exit_code == 2 and done.stderr.startswith("Error: ")
+        if "://" in address:
+            assert "s3cr3t" not in done.output
+
+
+def test_read_history_says_how_to_write_an_at_in_a_password():
+    with pytest.raises(ValueError, match=r"me:\*\*\*@h/db has an @ in its .*; write %40 for it"):
+        read_history("postgresql://me:a@b@h/db")
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("sqlite:///past.db", "sqlite:///past.db"),
+        ("journal:runs/past.log", "journal:runs/past.log"),
+        ("postgresql://me:a@h:1/db?sslmode=require", "postgresql://me:***@h:1/db?sslmode=require"),
+        ("sqlite:///file:past.db?mode=ro&uri=true", "sqlite:///file:past.db?mode=ro&uri=true"),
+    ],
+)
+def test_shown_address_keeps_what_is_no_secret(address, shown):
+    assert shown_address(address) == shown
+
+
+def test_without_secrets_leaves_words_in_which_a_short_secret_occurs():
+    address = "postgresql://me:an@h/db"
+    assert without_secrets("an error: cannot log in with 'an'", address) == (
+        "*** error: cannot log in with '***'"
+    )
