@@ -16,6 +16,7 @@ from metaprior.belief._settings import method_name
 from metaprior.belief._view import EmbeddingView
 from metaprior.belief._window import SeenThrough, seen_beside
 from metaprior.data import (
+    LARGEST_VALUE,
     Features,
     Points,
     Quantity,
@@ -25,7 +26,7 @@ from metaprior.data import (
     direction_sign,
 )
 from metaprior.findings import Findings
-from metaprior.words import Summary, counted, listed
+from metaprior.words import Summary, counted, listed, shortened
 
 if TYPE_CHECKING:
     from metaprior.methods import AbstractMethod, AbstractSurrogate
@@ -251,12 +252,18 @@ def oriented_values(values: Iterable[Any], count: int, direction: str) -> Float[
         for row, value in enumerate(raw.reshape(-1).tolist()):
             if isinstance(as_native(value), (bool, str, bytes)):
                 raise ValueError(
-                    f"The value in row {row} is {value!r}, which is not a number; give numbers."
+                    f"The value in row {row} is {shortened(value)}, which is not a number; give "
+                    "numbers."
                 )
-    y = np.asarray(raw, float).reshape(-1)
+    try:
+        y = np.asarray(raw, float).reshape(-1)
+    except (OverflowError, TypeError, ValueError):
+        raise ValueError(
+            f"The values {shortened(values)} are not all numbers; give one finite number per point."
+        ) from None
     if len(y) != count:
         raise ValueError(f"Got {count} points but {len(y)} values; give one value per point.")
-    bad = np.flatnonzero(~np.isfinite(y))
+    bad = np.flatnonzero(~(np.abs(y) <= LARGEST_VALUE))
     if len(bad):
         raise ValueError(
             f"The value in row {bad[0]} is {y[bad[0]]}; drop the row, or fix it, before "

@@ -10,8 +10,11 @@ from metaprior.belief import Prior
 from metaprior.bo._acquisition import AbstractAcquisition
 from metaprior.bo._search import Search
 from metaprior.bo._window import Window
-from metaprior.data import as_native, checked_seed
+from metaprior.data import LARGEST_VALUE, as_native, checked_seed
 from metaprior.words import shortened
+
+# How many points may be asked for at once: each is chosen after those before it.
+MOST = 10_000
 
 
 def check_parts(prior: Any, acquisition: Any, search: Any, window: Any, seed: Any) -> None:
@@ -38,8 +41,11 @@ def check_parts(prior: Any, acquisition: Any, search: Any, window: Any, seed: An
 
 def require_count(n: int | None, words: str = "points") -> int:
     """The number of points asked for, one if nothing is said; or of something else."""
-    if n is not None and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
-        raise ValueError(f"Cannot ask for {n!r} {words}; give a whole number of at least 1.")
+    if n is not None and (isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MOST):
+        raise ValueError(
+            f"Cannot ask for {shortened(n)} {words}; give a whole number, at least 1 and at most "
+            f"{MOST:,}."
+        )
     return 1 if n is None else n
 
 
@@ -51,8 +57,9 @@ def finite_or_failed(x: dict[str, Any], value: Any) -> float:
         number = math.nan if native is None else math.inf if is_wrong else float(native)
     except (TypeError, ValueError, OverflowError):
         number = math.inf
-    if math.isinf(number):
+    if abs(number) > LARGEST_VALUE:
         raise ValueError(
-            f"The value told for {x} is {value!r}; tell a finite number, or None for a failure."
+            f"The value told for {shortened(x, 200)} is {shortened(value)}; tell a finite number "
+            f"of at most {LARGEST_VALUE:g} in size, or None for a failure."
         )
     return number

@@ -19,6 +19,7 @@ from metaprior.data._space import Categorical as Categorical
 from metaprior.data._space import Integer as Integer
 from metaprior.data._space import Real as Real
 from metaprior.data._space import Space as Space
+from metaprior.data._tasks import LARGEST_VALUE as LARGEST_VALUE
 from metaprior.data._tasks import Bounds as Bounds
 from metaprior.data._tasks import Tasks as Tasks
 from metaprior.data._tasks import checked_bounds as checked_bounds

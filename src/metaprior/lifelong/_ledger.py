@@ -1,13 +1,15 @@
 """The ledger of a lifelong sequence in a folder: one JSON file, always whole."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from metaprior.data import Quantity, Space, direction_sign
-from metaprior.files import replace_file
+from metaprior.files import parse_json, read_file, replace_file
+from metaprior.findings import read_record
 from metaprior.lifelong._versions import Version
+from metaprior.words import cut, shortened
 
 FORMAT = "metaprior-lifelong"
 FORMAT_VERSION = 1
@@ -72,21 +74,17 @@ def read_ledger(folder: Path) -> Ledger:
     """The ledger of the sequence in `folder`."""
     path = folder / LEDGER
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        if data["format"] != FORMAT or data["format_version"] != FORMAT_VERSION:
-            raise ValueError(
-                f"its format is {data['format']!r}, version {data['format_version']!r}"
-            )
-        direction_sign(data["direction"])
-        return Ledger(
-            Space.from_json(data["space"]),
-            data["direction"],
-            tuple(data["finished"]),
-            tuple(map(Version.from_json, data["versions"])),
-            data["current"],
-            int(data.get("restorations", 0)),
-            Quantity.from_json(data.get("quantity")),
-        )
+        data = parse_json(read_file(path))
+        found = (data["format"], data["format_version"])
+        if found != (FORMAT, FORMAT_VERSION):
+            raise ValueError(f"its format and version are {shortened(found)}")
+        space, direction = Space.from_json(data["space"]), data["direction"]
+        direction_sign(direction)
+        versions = tuple(map(Version.from_json, data["versions"]))
+        written = read_record(_Written, data, "lifelong")
+        quantity = Quantity.from_json(data.get("quantity"))
+        known = {"versions": versions, "quantity": quantity}
+        return _sound(Ledger(space, direction, **known, **asdict(written)))
     except FileNotFoundError:
         raise ValueError(
             f"There is no lifelong sequence in {folder}: {LEDGER} is missing; begin one by giving "
@@ -95,9 +93,28 @@ def read_ledger(folder: Path) -> Ledger:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise ValueError(f"{path} cannot be read ({reason}); repair that.") from None
-    except (KeyError, TypeError, ValueError) as error:
-        problem = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(".")
+    except (KeyError, OverflowError, RecursionError, TypeError, ValueError) as error:
+        problem = cut(f"{type(error).__name__}: {error}", 300).removesuffix(".")
         raise ValueError(f"{path} is damaged ({problem}); restore it from a copy.") from None
+
+
+@dataclass(frozen=True)
+class _Written:
+    """The plain fields of a ledger, as JSON has them."""
+
+    finished: tuple[str, ...]
+    current: int | None
+    restorations: int = 0
+
+
+def _sound(ledger: Ledger) -> Ledger:
+    """The ledger, if what it says fits together."""
+    numbers = [version.number for version in ledger.versions]
+    if len(set(numbers)) < len(numbers) or min(numbers, default=1) < 1:
+        raise ValueError(f"its versions are numbered {shortened(numbers)}")
+    if ledger.current is not None and ledger.current not in numbers:
+        raise ValueError(f"it uses version {shortened(ledger.current)}, which it does not have")
+    return ledger
 
 
 def _as_json(ledger: Ledger) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from metaprior.lifelong._asking import RunStatus, Suggestions, status, suggest, 
 from metaprior.lifelong._ledger import LEDGER, Ledger, read_ledger, write_ledger
 from metaprior.lifelong._versions import FEWEST_RUNS, Version, untrained_prior
 from metaprior.store import PriorFileError, load, require_writeable
+from metaprior.words import shortened
 
 if TYPE_CHECKING:
     from metaprior.learning import OnLearnProgress
@@ -26,6 +27,8 @@ else:  # importing it imports JAX
 RUNS, PRIORS = "runs", "priors"
 # How long to wait for another process that is learning, in seconds.
 LONGEST_LEARNING = 3600.0
+# Of a run, in bytes: what is added to it for files beside its own must fit, too.
+LONGEST_NAME = 200
 
 
 class PriorSequence:
@@ -86,10 +89,11 @@ class PriorSequence:
     def run_file(self, run: str) -> Path:
         """Where the run of that name is kept."""
         name = run.removesuffix(".csv")
-        if not name or name.startswith(".") or any(mark in name for mark in "/\\:"):
+        forbidden = any(mark in name for mark in "/\\:") or not name.isprintable()
+        if not name or name.startswith(".") or forbidden or len(name.encode()) > LONGEST_NAME:
             raise ValueError(
-                f"A run cannot be called {run!r}; give a name without slashes, colons and a "
-                "leading dot, such as 2024-05-17."
+                f"A run cannot be called {shortened(run)}; give a short name without slashes, "
+                "colons, control characters and a leading dot, such as 2024-05-17."
             )
         return self.folder / RUNS / f"{name}.csv"
 

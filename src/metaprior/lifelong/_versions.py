@@ -8,6 +8,7 @@ import numpy as np
 
 from metaprior.belief import Prior, SavedContents
 from metaprior.data import Quantity, Space
+from metaprior.findings import read_record
 
 # With one run there is nothing to transfer.
 FEWEST_RUNS = 2
@@ -46,10 +47,7 @@ class Version:
     @classmethod
     def from_json(cls, data: Any) -> "Version":
         """The version that `to_json` wrote."""
-        try:
-            return cls(**data)
-        except TypeError as error:
-            raise ValueError(f"A version is described by {data!r} ({error}).") from None
+        return read_record(cls, data, "version")
 
 
 def untrained_prior(space: Space, direction: str, quantity: Quantity | None = None) -> Prior:

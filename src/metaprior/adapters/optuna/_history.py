@@ -6,7 +6,7 @@ import optuna
 from optuna.storages import BaseStorage
 
 from metaprior.adapters.histories import History, check_wanted, chosen_names, history_of
-from metaprior.adapters.optuna._storage import called, reading
+from metaprior.adapters.optuna._storage import called, damage_in_one_sentence, reading
 from metaprior.adapters.optuna._trials import read_trials
 from metaprior.data import Bounds, Space, Tasks
 
@@ -67,10 +67,12 @@ def read_history(
     """
     check_wanted(space, direction)
     with reading(storage) as opened:
-        every = optuna.get_all_study_names(opened)
+        with damage_in_one_sentence(storage):
+            every = optuna.get_all_study_names(opened)
         names = [name for name in every if not name.startswith(OUR_STUDIES)]
         names = chosen_names(names, studies, match, called(storage))
-        found = [read_trials(name, opened) for name in names]
+        with damage_in_one_sentence(storage):
+            found = [read_trials(name, opened) for name in names]
     return history_of(
         found,
         called(storage),

@@ -40,6 +40,8 @@ def read_trials(name: str, storage: BaseStorage) -> StudyTrials:
     maximized = study.direction == StudyDirection.MAXIMIZE
     usable, left_out = [], Counter()
     for trial in sorted(study.get_trials(deepcopy=False), key=lambda trial: trial.number):
+        if not all(isinstance(parameter, str) for parameter in trial.params):
+            raise TypeError(f"trial {trial.number} has a parameter whose name is no text")
         fault = _fault(trial)
         if fault:
             left_out[fault] += 1
