@@ -9,6 +9,7 @@ import sys
 import time
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import optuna
@@ -23,8 +24,9 @@ from metaprior.adapters._packed import pack, unpack
 from metaprior.adapters.optuna import MetaPriorSampler, restore, versions_in
 from metaprior.adapters.optuna._ledger import HEARTBEAT, StorageLedger
 from metaprior.adapters.optuna._relearning import finished_studies
+from metaprior.adapters.optuna._version_store import FolderVersionStore
 from metaprior.cli._app import app
-from metaprior.lifelong import Version
+from metaprior.lifelong import Version, untrained_prior
 from tests.adapters.lifelong_workers import NAME, SPACE, objective, stand_in
 from tests.saved import arrays_of
 
@@ -557,3 +559,15 @@ def test_lifelong_sampler_learns_in_the_background(tmp_path, monkeypatch, capfd)
     study.optimize(objective, n_trials=1)
     assert sampler.version == 1, "the study takes the new version when it is there"
     assert versions_in(storage, NAME).versions[0].runs == ["a", "b"]
+
+
+@pytest.mark.parametrize("name", ["..", ".", "../up", "a/b", "\x00", "..."])
+def test_folder_store_stays_in_its_folder(tmp_path, name):
+    folder = tmp_path / "priors"
+    store = FolderVersionStore(folder, name)
+    prior = untrained_prior(SPACE, "maximize")
+    place = store.put(prior, 1, SimpleNamespace(number=0))
+    assert [path.name for path in tmp_path.iterdir()] == ["priors"]
+    [inside] = folder.iterdir()
+    assert (inside / place["folder"] / "prior.json").is_file()
+    assert store.get(place).space == SPACE

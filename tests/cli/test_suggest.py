@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import metaprior as mp
 from metaprior.cli._app import app
+from metaprior.data.csv import space_as_toml
 
 
 def invoke(*arguments):
@@ -225,3 +226,21 @@ def test_learn_command_reads_a_run_with_failed_and_pending_rows(tmp_path):
     read = read_runs(tmp_path)
     assert [read.tasks.run(i)[1].tolist() for i in range(2)] == [[1.0, 2.0], [3.0, 2.0]]
     assert "3 rows have no value" in read.notes[0]
+
+
+def test_commands_write_out_control_characters_of_names(tmp_path, monkeypatch):
+    """A name out of somebody's file must not set the title of the terminal, or hide a line."""
+    monkeypatch.chdir(tmp_path)
+    name = "\x1b]0;owned\x07\u202eevil"
+    space = mp.Space(**{name: mp.Real(0.0, 1.0), "c": mp.Categorical(["a", "\x1b[2J"])})
+    (tmp_path / "space.toml").write_text(space_as_toml(space))
+    runner = CliRunner()
+    for command in (
+        ["suggest", "--lifelong", "m", "--run", "one", "--space", "space.toml"],
+        ["tell", "1.5", "--lifelong", "m", "--run", "one"],
+        ["status", "--lifelong", "m", "--run", "one"],
+        ["suggest", "--lifelong", "m\x1b[31m", "--run", "one"],
+    ):
+        done = runner.invoke(app, command)
+        assert not set("\x1b\x07\u202e") & set(done.output), command
+        assert "\\x1b" in done.output, done.output

@@ -1,5 +1,6 @@
 """The model card: the findings, beside the fitted GP's scores."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -64,3 +65,15 @@ def test_card_names_methods_inside_a_method():
     settings = settings_in_words(described)
     assert settings["FPacohMap.kappa"] == 0.125 and settings["Ensemble.members"] == 3
     assert not [value for value in settings.values() if isinstance(value, dict)]
+
+
+def test_card_holds_no_markup_but_its_own():
+    evil = "<script>alert(1)</script>"
+    space = mp.Space(**{f"n{evil}": mp.Categorical([evil, "[a](javascript:alert(1))"])})
+    runs = [([evil, evil], [0.0, 1.0]), ([evil], [0.5])]
+    prior = mp.learn(mp.Tasks.from_runs(runs, space=space), method=mp.methods.FixedGP())
+    findings = Findings(verdict=f"{evil}\x1b[31m", notes=(evil, "![x](http://tracker)"))
+    card = model_card(replace(prior, findings=findings, trained_on={evil: evil}))
+    spans = re.sub(r"(`+)[^`].*?[^`]\1", "", card)
+    assert "<script" not in spans and "&lt;script&gt;" in spans
+    assert "](" not in spans and "\x1b" not in card and "\\x1b[31m" in card

@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 
 from metaprior.cli._errors import BAD_INPUT, INTERRUPTED
 from metaprior.cli._study import study
+from metaprior.cli._terminal import say
 
 
 class Commands(TyperGroup):
@@ -27,7 +28,7 @@ class Commands(TyperGroup):
         except BrokenPipeError:
             raise  # the reader of a pipe has closed it, which is not an error of the command
         except (ValueError, OSError, FloatingPointError) as error:
-            typer.echo(f"Error: {_sentence(error)}", err=True)
+            say(f"Error: {_sentence(error)}", err=True)
             raise typer.Exit(BAD_INPUT) from None
         except KeyboardInterrupt:
             raise typer.Exit(INTERRUPTED) from None
@@ -63,7 +64,7 @@ def _print_version(wanted: bool) -> bool:
     if wanted:
         from metaprior import __version__
 
-        typer.echo(f"metaprior {__version__}")
+        say(f"metaprior {__version__}")
         raise typer.Exit
     return wanted
 

@@ -19,6 +19,7 @@ from metaprior.cli._past_runs import PastRuns, Wanted, past_runs
 from metaprior.cli._place import check_place, save_somewhere
 from metaprior.findings import NOTHING_MEASURED, Findings
 from metaprior.learning import learn
+from metaprior.words import visible
 
 
 def run_learn(
@@ -53,7 +54,7 @@ def run_learn(
         print_learned(findings, place, console)
     if problem is not None:
         Console(stderr=True, soft_wrap=True).print(
-            f"Error: {problem} The prior that was learned is in {place}.", markup=False
+            visible(f"Error: {problem} The prior that was learned is in {place}."), markup=False
         )
         return BAD_INPUT
     return INTERRUPTED if findings.interrupted else 0

@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from metaprior.cli._progress_bar import ProgressBar
+from metaprior.words import visible
 
 
 class LearnBar(ProgressBar):
@@ -41,7 +42,7 @@ class LearnBar(ProgressBar):
             self._stage = progress.stage
             seconds = time.monotonic() - self._started
             words = f"{progress.stage} ({seconds:.0f} s{', ' + standing if standing else ''})"
-            self._console.print(words, markup=False, highlight=False, soft_wrap=True)
+            self._console.print(visible(words), markup=False, highlight=False, soft_wrap=True)
 
 
 def standing_of(trying: str, best: float | None) -> str:

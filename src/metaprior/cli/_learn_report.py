@@ -10,7 +10,7 @@ from metaprior.cli._past_runs import PastRuns
 from metaprior.cli._studies_table import studies_table
 from metaprior.data.csv import space_as_toml
 from metaprior.findings import Findings, HeldOutScores, Replay
-from metaprior.words import listed
+from metaprior.words import listed, visible
 
 
 def print_read(past: PastRuns, console: Console) -> None:
@@ -80,4 +80,4 @@ def _quoted(path: Path) -> str:
 
 
 def _say(console: Console, text: str, style: str | None = None) -> None:
-    console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+    console.print(visible(text), style=style, markup=False, highlight=False, soft_wrap=True)

@@ -8,6 +8,7 @@ from typing import Any
 import typer
 
 from metaprior.cli._features import features_from
+from metaprior.cli._terminal import say
 from metaprior.findings import NOTHING_MEASURED, Findings, HeldOutScores, Replay
 from metaprior.report import write_report
 from metaprior.store import REPORT, load
@@ -26,8 +27,8 @@ def run_report(folder: Path, out: Path | None, features: Sequence[str], *, as_js
     if as_json:
         typer.echo(json.dumps(summary(findings, path), indent=2, allow_nan=False))
     else:
-        typer.echo(findings.verdict)
-        typer.echo(f"Report: {path}")
+        say(findings.verdict)
+        say(f"Report: {path}")
 
 
 def summary(findings: Findings, path: Path) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import typer
 from metaprior.cli._errors import needing_optuna
 from metaprior.cli._past_runs import OPTUNA
 from metaprior.cli._suggest import as_dict, in_words, stopping_as_dict, stopping_in_words
+from metaprior.cli._terminal import say
 from metaprior.data import Quantity
 from metaprior.lifelong import PriorSequence, RunStatus, Version, status
 from metaprior.store import load
@@ -79,21 +80,19 @@ def _print_run(found: RunStatus, quantity: Quantity, *, as_json: bool) -> None:
         typer.echo(json.dumps(_as_json(found), indent=2, allow_nan=False))
         return
     if found.best is None:
-        typer.echo("No value yet.")
+        say("No value yet.")
     else:
         best = quantity.with_unit(f"{found.best.value:g}")
-        typer.echo(f"Best so far: {best} at {in_words(found.best.x)}")
-    typer.echo(
-        f"Points: {found.observed} observed, {found.failed} failed, {len(found.pending)} pending"
-    )
+        say(f"Best so far: {best} at {in_words(found.best.x)}")
+    say(f"Points: {found.observed} observed, {found.failed} failed, {len(found.pending)} pending")
     for row in found.pending:
-        typer.echo(f"  row {row.number} waits for a value: {in_words(row.point)}")
+        say(f"  row {row.number} waits for a value: {in_words(row.point)}")
     if found.trust is not None:
-        typer.echo(
+        say(
             f"Trust in the learned prior: {found.trust:.2f} (1: like the past runs; 0: unlike them)"
         )
     if found.stopping is not None:
-        typer.echo(stopping_in_words(found.stopping, quantity))
+        say(stopping_in_words(found.stopping, quantity))
 
 
 def _as_json(found: RunStatus) -> dict[str, Any]:
@@ -116,12 +115,12 @@ def _print_versions(
         data = {"current": current, "finished": runs, "versions": listed}
         typer.echo(json.dumps(data, indent=2, allow_nan=False))
         return
-    typer.echo(f"Finished runs: {len(runs)}")
+    say(f"Finished runs: {len(runs)}")
     if not versions:
-        typer.echo("No version yet: learning begins with the second finished run.")
+        say("No version yet: learning begins with the second finished run.")
         return
     for version in versions:
-        typer.echo(_in_words(version, current))
+        say(_in_words(version, current))
 
 
 def _in_words(version: Version, current: int | None) -> str:

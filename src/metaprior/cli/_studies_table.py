@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from metaprior.adapters import StudyUse
-from metaprior.words import listed
+from metaprior.words import listed, visible
 
 # With more studies than this, one row stands for all that were used or skipped for one reason.
 MOST_ROWS = 20
@@ -24,7 +24,7 @@ def studies_table(studies: Sequence[StudyUse]) -> Table:
     table.add_column("used")
     for name, trials, left_out, used in _grouped(studies) if grouped else map(_row, studies):
         # Names are the user's own, and may look like markup.
-        table.add_row(Text(name), str(trials), left_out, Text(used))
+        table.add_row(Text(visible(name)), str(trials), left_out, Text(visible(used)))
     if grouped:
         table.caption = "Every single study is listed with --json."
         table.caption_justify = "left"

@@ -9,6 +9,7 @@ import typer
 
 from metaprior.bo import Expectation, StoppingHint
 from metaprior.cli._features import features_from
+from metaprior.cli._terminal import say
 from metaprior.data import Quantity
 from metaprior.data.csv import read_space
 from metaprior.lifelong import PriorSequence, Row, suggest
@@ -55,11 +56,11 @@ def run_suggest(
         typer.echo(json.dumps(answer, indent=2, allow_nan=False))
         return
     for row, expected in pairs:
-        typer.echo(f"row {row.number}: {in_words(row.point)}")
-        typer.echo(f"  {expected_in_words(expected, used.quantity)}")
+        say(f"row {row.number}: {in_words(row.point)}")
+        say(f"  {expected_in_words(expected, used.quantity)}")
     if found.stopping is not None:
-        typer.echo(stopping_in_words(found.stopping, used.quantity))
-    typer.echo(f"Written to {file}; fill in the value there, or with `metaprior tell`.")
+        say(stopping_in_words(found.stopping, used.quantity))
+    say(f"Written to {file}; fill in the value there, or with `metaprior tell`.")
 
 
 def require_one(prior: Path | None, lifelong: Path | None) -> None:

@@ -9,6 +9,7 @@ import typer
 from metaprior.cli._budget import budget_of
 from metaprior.cli._errors import INTERRUPTED
 from metaprior.cli._suggest import as_dict, in_words, require_one
+from metaprior.cli._terminal import say
 from metaprior.lifelong import PriorSequence, Row, Version, tell
 from metaprior.store import load
 
@@ -50,13 +51,13 @@ def run_tell(
         assert prior is not None
         told = tell(load(prior), run, value, row=row, sure=sure)
     if told is not None and not as_json:
-        typer.echo(f"row {told.number}: {in_words(told.point)} -> {_outcome(told)}")
+        say(f"row {told.number}: {in_words(told.point)} -> {_outcome(told)}")
     answer: dict[str, Any] = {"told": None if told is None else _told(told)}
     if finish and sequence is not None:
         try:
             version = _finish(sequence, run, effort, seed)
         except KeyboardInterrupt:
-            typer.echo(
+            say(
                 f"Learning was interrupted, so there is no new version; the run {run} is "
                 "finished, and the next --finish learns from it.",
                 err=True,
@@ -64,7 +65,7 @@ def run_tell(
             raise typer.Exit(INTERRUPTED) from None
         answer |= {"finished": run, "version": None if version is None else version.to_json()}
         if not as_json:
-            typer.echo(_finished(run, version, sequence))
+            say(_finished(run, version, sequence))
     if as_json:
         typer.echo(json.dumps(answer, indent=2, allow_nan=False))
 

@@ -1,11 +1,12 @@
 """The model card: what a reader of the folder needs to know."""
 
+import html
 import re
 from typing import Any
 
 from metaprior.belief import Prior, Settings, method_name
 from metaprior.findings import NOTHING_MEASURED, Findings, HeldOutScores, Replay
-from metaprior.words import MISSING, fixed
+from metaprior.words import MISSING, fixed, visible
 
 
 def model_card(prior: Prior) -> str:
@@ -16,10 +17,12 @@ def model_card(prior: Prior) -> str:
         for name, dimension in zip(prior.space.names, prior.space.dimensions, strict=True)
     )
     settings = "\n".join(
-        f"- {_code(name)}: {value}"
+        f"- {_code(name)}: {_line(value)}"
         for name, value in settings_in_words(prior.contents.settings).items()
     )
-    learned_from = "\n".join(f"- {name}: {value}" for name, value in prior.trained_on.items())
+    learned_from = "\n".join(
+        f"- {_line(name)}: {_line(value)}" for name, value in prior.trained_on.items()
+    )
     method = method_name(prior.contents.settings)
     parts = [
         "# A learned prior",
@@ -78,7 +81,7 @@ def limits(prior: Prior) -> list[str]:
 def _features(prior: Prior) -> str:
     """What was known of the past tasks, and the limits of the value."""
     lines = [f"{_code(feature.name)}: {_line(feature)}" for feature in prior.features.used]
-    lines += [f"{_code(name)}: not used, since {why}" for name, why in prior.features.unused]
+    lines += [f"{_code(name)}: not used, since {_line(why)}" for name, why in prior.features.unused]
     limits = prior.value_bounds
     value = "" if limits is None else f"The value is between {limits[0]:g} and {limits[1]:g}."
     return "\n\n".join(part for part in (_listed("Task features", lines), value) if part)
@@ -125,8 +128,13 @@ def _code(text: str) -> str:
     """A name as Markdown code, even if it contains backticks."""
     fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
     room = " " if text.startswith("`") or text.endswith("`") else ""
-    return f"{fence}{room}{_line(text)}{room}{fence}"
+    return f"{fence}{room}{_one_line(text)}{room}{fence}"
 
 
 def _line(text: Any) -> str:
-    return " ".join(str(text).split())
+    """Text on one line, of which a renderer makes neither markup nor a link."""
+    return html.escape(_one_line(text), quote=False).replace("](", "]\\(")
+
+
+def _one_line(text: Any) -> str:
+    return visible(" ".join(str(text).split()))

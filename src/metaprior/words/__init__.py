@@ -10,3 +10,4 @@ from metaprior.words._texts import counted as counted
 from metaprior.words._texts import cut as cut
 from metaprior.words._texts import listed as listed
 from metaprior.words._texts import shortened as shortened
+from metaprior.words._texts import visible as visible

@@ -1,8 +1,11 @@
 """Names, lists and values of any kind, short enough for one line."""
 
+import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
+# Characters that turn the direction of what follows, so that a name reads as another one.
+_TURNS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 ELLIPSIS = "…"
 
 
@@ -27,3 +30,18 @@ def listed(names: Sequence[str], limit: int = 3) -> str:
     """The first names, and how many more there are."""
     shown = ", ".join(names[:limit])
     return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
+
+
+def visible(text: str) -> str:
+    """`text` with control characters written out, so that they cannot steer a terminal.
+
+    These are the codes that move the cursor, set colours or titles, and those that turn the
+    direction of writing; line ends and tabs stay.
+    """
+    return "".join(_written_out(character) for character in text)
+
+
+def _written_out(character: str) -> str:
+    is_control = unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp")
+    is_steering = is_control or unicodedata.bidirectional(character) in _TURNS
+    return repr(character)[1:-1] if is_steering and character not in "\n\t" else character

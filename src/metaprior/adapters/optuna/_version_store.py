@@ -31,7 +31,10 @@ class FolderVersionStore(AbstractVersionStore):
     """Priors in a folder, one folder each."""
 
     def __init__(self, folder: str | Path, name: str):
-        self._folder = Path(folder) / quote(name, safe=" ")
+        inside = quote(name, safe=" ")
+        if not inside.strip("."):  # names of this folder and of the one above it
+            inside = inside.replace(".", "%2E")
+        self._folder = Path(folder) / inside
 
     def put(self, prior, number, trial):
         # The attempt is part of the name: a worker that was declared dead may still save the same

@@ -37,6 +37,7 @@ from metaprior.data.csv._sheet import (
     records_of,
     with_point,
 )
+from metaprior.data.csv._shield import shielded, unshielded
 from metaprior.files import replace_file
 from metaprior.words import shortened
 
@@ -129,7 +130,7 @@ class RunFile:
         if text and not text.endswith(("\n", "\r")):
             text += self.dialect.line_end
         if not self.data.strip():
-            text = self._line(self.header)
+            text = self._line([shielded(name) for name in self.header])
         for point in points:
             cells = {**self.features, **point}
             text += self._line([self._cell(cells.get(name)) for name in self.header])
@@ -197,7 +198,7 @@ class RunFile:
         if isinstance(value, float):
             text = repr(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
             return text.replace(".", ",") if self.dialect.decimal_comma else text
-        return "" if value is None else str(value)
+        return "" if value is None else shielded(value) if isinstance(value, str) else str(value)
 
 
 def read_run(
@@ -239,6 +240,7 @@ def parse_run(
     (header_row, header), *records = records
     while header and not header[-1]:
         header = header[:-1]  # separators at the end of every line
+    header = [unshielded(name) for name in header]
     check_header(path, header_row, header)
     value = _value_column(path, header, space, known, quantity)
     for row, cells in records:
@@ -247,7 +249,7 @@ def parse_run(
                 f"{path}, row {row}: the row has {len(cells)} cells and the header {len(header)}; "
                 f"repair the row, and put quotes around cells with {delimiter!r}."
             )
-    columns = [[cells[i] for _, cells in records] for i in range(len(header))]
+    columns = [[unshielded(cells[i]) for _, cells in records] for i in range(len(header))]
     # What the user writes in columns of their own says nothing of the numbers.
     ours = [
         column

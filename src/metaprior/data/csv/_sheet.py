@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from metaprior.data.csv._cells import NUMBER
+from metaprior.data.csv._shield import unshielded
 from metaprior.files import read_file
 from metaprior.words import shortened
 
@@ -45,6 +46,7 @@ def read_sheet(path: Path) -> Sheet:
     (header_row, header), *records = records
     while header and not header[-1] and all(not any(r[len(header) - 1 :]) for _, r in records):
         header = header[:-1]  # commas at the end of every line
+    header = [unshielded(name) for name in header]
     check_header(path, header_row, header)
     if not records:
         raise ValueError(f"{path} has a header and no rows; remove it, or add its points.")
@@ -54,7 +56,7 @@ def read_sheet(path: Path) -> Sheet:
                 f"{path}, row {row}: the row has {len(record)} cells and the header "
                 f"{len(header)}; repair the row, and put quotes around cells with {delimiter!r}."
             )
-    cells = [[record[i] for _, record in records] for i in range(len(header))]
+    cells = [[unshielded(record[i]) for _, record in records] for i in range(len(header))]
     notes, decimal_commas = [], False
     if not header[0]:
         if not _counts(cells[0]):
