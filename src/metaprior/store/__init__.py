@@ -9,3 +9,7 @@ from metaprior.store._format import REPORT as REPORT
 from metaprior.store._format import PriorFileError as PriorFileError
 from metaprior.store._format import load as load
 from metaprior.store._format import save_prior as save_prior
+from metaprior.store._priors import INDEX as INDEX
+from metaprior.store._priors import is_folder_of_priors as is_folder_of_priors
+from metaprior.store._priors import load_priors as load_priors
+from metaprior.store._priors import save_priors as save_priors
