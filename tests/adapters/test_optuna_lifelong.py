@@ -26,6 +26,7 @@ from metaprior.adapters.optuna._version_store import pack, unpack
 from metaprior.cli._app import app
 from metaprior.lifelong import Version
 from tests.adapters.lifelong_workers import NAME, SPACE, objective, stand_in
+from tests.saved import arrays_of
 
 WORKER = Path(__file__).with_name("lifelong_workers.py")
 
@@ -312,7 +313,7 @@ def test_lifelong_sampler_falls_back_from_a_version_that_cannot_be_loaded(tmp_pa
     for name in "cd":
         run_study(storage, name, sampler_for(storage, tmp_path / "priors"), trials=2)
     (newest,) = (tmp_path / "priors" / NAME).glob("0002-*")
-    (newest / "prior.safetensors").write_bytes(b"half")
+    arrays_of(newest).write_bytes(b"half")
     sampler = sampler_for(storage, tmp_path / "priors")
     study = optuna.load_study(study_name="d", storage=storage, sampler=sampler)
     with pytest.warns(UserWarning, match="Version 2 of the prior 'ovens' cannot be loaded"):
@@ -330,7 +331,7 @@ def test_lifelong_sampler_loads_a_version_once_and_keeps_its_random_state(
     for name in "cd":
         run_study(storage, name, sampler_for(storage, tmp_path / "priors"), trials=2)
     (newest,) = (tmp_path / "priors" / NAME).glob("0002-*")
-    (newest / "prior.safetensors").write_bytes(b"half")
+    arrays_of(newest).write_bytes(b"half")
     sampler = sampler_for(storage, tmp_path / "priors")
     study = optuna.load_study(study_name="d", storage=storage, sampler=sampler)
     recwarn.clear()

@@ -29,6 +29,7 @@ from metaprior.methods import (
     SelfStandardisedGP,
     Weighed,
 )
+from tests.saved import arrays_of
 
 NUM_COLUMNS = 3
 QUICK: dict[str, Any] = {"num_steps": 30, "learning_rate": 1e-2}
@@ -80,7 +81,7 @@ def read_belief(folder: Path) -> AbstractBelief:
 
 def read_files(folder: Path) -> tuple[dict, dict[str, np.ndarray]]:
     settings = json.loads((folder / "prior.json").read_text())["method"]
-    arrays = load_file(folder / "prior.safetensors")
+    arrays = load_file(arrays_of(folder))
     return settings, {p: a for p, a in arrays.items() if not p.startswith("history/")}
 
 

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -14,6 +15,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import metaprior as mp
+from metaprior.cli import _learn
 from metaprior.cli._app import app
 from metaprior.cli._learn_progress import LearnBar
 from metaprior.findings import Findings, HeldOutScores, PastTask, PredictionScores, Replay
@@ -27,7 +29,7 @@ FINDINGS = Findings(
         fitted=PredictionScores(calibration_error=0.2, log_likelihood=-0.5),
     ),
     replay=Replay(saved_evaluations=7.3, saved_interval=(4.1, 10.2)),
-    tasks=(PastTask(0), PastTask(3, outlier=True)),
+    tasks=(PastTask(0), PastTask(3, outlier=True, name="oven-3")),
     notes=("Only 6 past runs.",),
 )
 
@@ -88,7 +90,7 @@ def test_learn_command_reads_learns_and_saves(runs, learned, tmp_path, hill_runs
         "fitted GP -0.500 0.200",
         "Evaluations saved per run in replays: 7.3 (95 % interval 4.1 to 10.2).",
         "Note: Only 6 past runs.",
-        "Note: unlike the other runs: run3.",
+        "Note: unlike the other runs, so check them: oven-3.",
         f"Saved in {out}. Next, a report to read: metaprior report {out}",
     ):
         assert phrase in words, phrase
@@ -173,19 +175,67 @@ def test_learn_command_refuses_a_folder_that_is_not_a_prior(runs, learned, tmp_p
     assert [path.read_text() for path in out.iterdir()] == ["mine"]
 
 
-def test_learn_command_refuses_places_where_nothing_can_be_saved(
-    runs, learned, tmp_path, monkeypatch
-):
+def test_learn_command_refuses_places_where_nothing_can_be_saved(runs, learned, tmp_path):
     (tmp_path / "file").write_text("mine")
-    monkeypatch.chdir(runs)
+    (tmp_path / "link").symlink_to("nowhere")
     for out, problem in (
-        (tmp_path / "file", "it is a file; name a folder with --out."),
-        (tmp_path / "file" / "prior", f"{tmp_path / 'file'} cannot be written to; name another"),
-        (".", "saving replaces the folder, and you are in it; name another one with --out."),
+        (tmp_path / "file", "it is a file; name a folder."),
+        (
+            tmp_path / "file" / "prior",
+            f"{tmp_path / 'file'} cannot be written to (not a directory)",
+        ),
+        (tmp_path / "link", "it is a link to a folder that does not exist; make that, or remove"),
     ):
         done = invoke("learn", runs, "--out", out)
         assert done.exit_code == 2 and problem in done.stderr, done.stderr
     assert not hasattr(learned, "tasks")
+
+
+def test_learn_command_checks_that_it_can_write_before_it_learns(
+    runs, learned, tmp_path, monkeypatch
+):
+    def read_only(*args, **kwargs):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", read_only)
+    done = invoke("learn", runs, "--out", tmp_path / "prior")
+    assert done.exit_code == 2 and "(read-only file system); name another" in done.stderr
+    assert not hasattr(learned, "tasks") and not (tmp_path / "prior").exists()
+
+
+def test_learn_command_saves_in_a_second_place_if_the_first_fails(
+    runs, learned, tmp_path, monkeypatch
+):
+    """Somebody puts a file there while the prior is being learned."""
+    out = tmp_path / "prior"
+
+    def learn(tasks, **options):
+        out.write_text("mine")
+        return quick_learn(tasks, Findings("Learned."))
+
+    monkeypatch.setattr(_learn, "learn", learn)
+    done = invoke("learn", runs, "--out", out)
+    assert done.exit_code == 2 and out.read_text() == "mine"
+    assert f"The prior that was learned is in {out}-2." in done.stderr
+    assert f"Saved in {out}-2." in done.stdout
+    assert mp.load(f"{out}-2").findings == Findings("Learned.")
+
+
+def test_learn_command_keeps_both_priors_of_two_that_end_at_once(
+    runs, learned, tmp_path, monkeypatch
+):
+    out = tmp_path / "prior"
+
+    def learn(tasks, **options):
+        quick_learn(tasks, Findings("The other one.")).save(out)
+        return quick_learn(tasks, Findings("This one."))
+
+    monkeypatch.setattr(_learn, "learn", learn)
+    done = invoke("learn", runs, "--out", out)
+    assert done.exit_code == 2
+    assert f"Another prior has been saved in {out} already. The prior that was" in done.stderr
+    assert mp.load(out).findings == Findings("The other one.")
+    assert mp.load(f"{out}-2").findings == Findings("This one.")
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_report_json_has_the_main_numbers(saved, tmp_path):
         "fitted_calibration_error": 0.2,
         "log_likelihood": None,
         "fitted_log_likelihood": None,
-        "outliers": [3],
+        "outliers": ["run 4"],
         "notes": [],
     }
 

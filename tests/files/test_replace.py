@@ -1,10 +1,10 @@
-"""Replacing files and folders: all or nothing, and nothing left beside them."""
+"""Replacing files: all or nothing, and nothing left beside them."""
 
 import os
 
 import pytest
 
-from metaprior.files import replace_file, replace_folder
+from metaprior.files import remove_partial, replace_file
 
 
 def fail(*args, **kwargs):
@@ -51,38 +51,40 @@ def test_replace_file_keeps_the_old_content_on_error(step, tmp_path, monkeypatch
     assert names(tmp_path) == ["a"]
 
 
-def test_replace_folder_leaves_only_the_new_files(tmp_path):
-    folder = tmp_path / "deep" / "prior"
-    replace_folder(folder, {"a": b"1", "b": b"2"})
-    replace_folder(folder, {"b": b"3"})
-    assert names(folder) == ["b"]
-    assert (folder / "b").read_bytes() == b"3"
-    assert names(folder.parent) == ["prior"]
+def test_replace_file_removes_what_a_killed_writer_left(tmp_path):
+    left, other = tmp_path / ".a-12345678.partial", tmp_path / ".b-12345678.partial"
+    for path in (left, other):
+        path.write_bytes(b"half")
+    replace_file(tmp_path / "a", b"new")
+    assert names(tmp_path) == [other.name, "a"]
+    remove_partial(tmp_path)
+    assert names(tmp_path) == ["a"]
 
 
-def test_replace_folder_keeps_the_old_folder_if_a_file_cannot_be_written(tmp_path):
-    folder = tmp_path / "prior"
-    replace_folder(folder, {"a": b"old"})
-    with pytest.raises(OSError):
-        replace_folder(folder, {"a": b"new", "missing/b": b"new"})
-    assert (folder / "a").read_bytes() == b"old"
-    assert names(tmp_path) == ["prior"]
+def test_remove_partial_leaves_what_is_being_written(tmp_path, monkeypatch):
+    sync = os.fsync
+
+    def look(number):
+        before = names(tmp_path)
+        remove_partial(tmp_path)
+        assert names(tmp_path) == before
+        sync(number)
+
+    monkeypatch.setattr(os, "fsync", look)
+    replace_file(tmp_path / "a", b"new")
+    assert (tmp_path / "a").read_bytes() == b"new"
 
 
-def test_replace_folder_puts_the_old_folder_back_if_the_last_step_fails(tmp_path, monkeypatch):
-    folder = tmp_path / "prior"
-    replace_folder(folder, {"a": b"old"})
+def test_replace_file_writes_again_if_its_file_was_taken_for_litter(tmp_path, monkeypatch):
     rename, calls = os.replace, []
 
-    def second_fails(source, target):
+    def first_is_gone(source, target):
         calls.append(target)
-        if len(calls) == 2:
-            fail()
+        if len(calls) == 1:
+            os.unlink(source)
         rename(source, target)
 
-    monkeypatch.setattr(os, "replace", second_fails)
-    with pytest.raises(OSError):
-        replace_folder(folder, {"a": b"new"})
-    assert len(calls) == 3
-    assert (folder / "a").read_bytes() == b"old"
-    assert names(tmp_path) == ["prior"]
+    monkeypatch.setattr(os, "replace", first_is_gone)
+    replace_file(tmp_path / "a", b"new")
+    assert (tmp_path / "a").read_bytes() == b"new" and len(calls) == 2
+    assert names(tmp_path) == ["a"]

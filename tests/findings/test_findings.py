@@ -52,7 +52,8 @@ def test_findings_are_stored_under_the_names_of_their_fields():
     assert plain["replay"]["fitted"] == [2.0, 0.5]
     assert plain["tasks"][1]["fitted_log_likelihood"] == 0.25
     (example,) = plain["examples"]
-    assert example == {"points": [{"lr": 0.1, "act": "tanh"}], "values": [3.0], "features": {}}
+    points = [{"lr": 0.1, "act": "tanh"}]
+    assert example == {"points": points, "values": [3.0], "features": {}, "name": None}
     assert "vanilla" not in json.dumps(plain)
 
 

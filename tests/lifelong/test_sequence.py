@@ -16,6 +16,7 @@ from metaprior.findings import Findings, PastTask
 from metaprior.learning import held_out_log_likelihood
 from metaprior.lifelong import PriorSequence, Version, learn_version, untrained_prior
 from tests.quick_learn import findings_with, quick_learn
+from tests.saved import arrays_of
 
 SPACE = mp.Space(x=mp.Real(-1.0, 1.0), z=mp.Real(0.0, 10.0))
 SPACE_FILE = """[x]
@@ -222,7 +223,7 @@ def test_sequence_says_how_to_restore_a_damaged_version(sequence, learned):
     learned.scores = [0.5]
     sequence.finish("a")
     sequence.finish("b")
-    (sequence.folder / "priors" / "0001" / "prior.safetensors").write_bytes(b"half")
+    arrays_of(sequence.folder / "priors" / "0001").write_bytes(b"half")
     with pytest.raises(mp.PriorFileError, match="--restore N"):
         _ = sequence.prior
 

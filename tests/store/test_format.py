@@ -2,17 +2,21 @@
 
 import json
 import os
-from pathlib import Path
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import replace
 
 import equinox as eqx
 import jax
 import numpy as np
 import pytest
-from safetensors.numpy import load_file, save_file
 
 import metaprior as mp
 from metaprior.methods import Ensemble, FixedGP, FPacohMap, Guarded, known_methods
 from metaprior.store import PriorFileError
+from tests.saved import arrays_of, reseal
 
 SPACE = mp.Space(x=mp.Real(0.0, 1.0), c=mp.Categorical(["a", "ü"]))
 
@@ -72,11 +76,11 @@ def test_load_predicts_the_same_bit_for_bit(name, hill_space, hill_runs, tmp_pat
 
 
 def test_save_writes_a_folder_that_describes_itself(saved):
-    assert names(saved) == ["README.md", "prior.json", "prior.safetensors"]
+    assert names(saved) == ["README.md", arrays_of(saved).name, "prior.json"]
     card = (saved / "README.md").read_text(encoding="utf-8")
     assert "FixedGP" in card and "minimized" in card and "Categorical(['a', 'ü'])" in card
     description = json.loads((saved / "prior.json").read_text())
-    assert description["format"] == "metaprior-prior" and description["format_version"] == 2
+    assert description["format"] == "metaprior-prior" and description["format_version"] == 3
     assert description["findings"] is None
 
 
@@ -84,7 +88,7 @@ def test_save_replaces_an_earlier_prior(saved):
     again = learn_fixed(lengthscale=0.7).save(str(saved))
     assert again == saved and names(saved.parent) == ["prior"]
     assert mp.load(saved).method == FixedGP(lengthscale=0.7)
-    assert names(saved) == ["README.md", "prior.json", "prior.safetensors"]
+    assert names(saved) == ["README.md", arrays_of(saved).name, "prior.json"]
 
 
 def test_save_fills_new_and_empty_folders(tmp_path):
@@ -102,7 +106,7 @@ def test_save_refuses_a_folder_with_other_files(tmp_path, with_prior):
         folder.mkdir()
     (folder / "thesis.txt").write_text("years of work")
     before = names(folder)
-    with pytest.raises(PriorFileError, match="^Cannot save a prior to .*; name an empty or a new"):
+    with pytest.raises(PriorFileError, match="^Cannot save a prior to .*; name a new or an empty"):
         learn_fixed().save(folder)
     assert names(folder) == before and (folder / "thesis.txt").read_text() == "years of work"
     assert names(tmp_path) == ["work"]
@@ -119,89 +123,185 @@ def disk_full(*args, **kwargs):
     raise OSError(28, "No space left on device")
 
 
+@pytest.mark.parametrize("step", ["fsync", "replace"])
 @pytest.mark.parametrize("exists", [False, True])
-def test_save_on_a_full_disk_leaves_the_old_prior(tmp_path, monkeypatch, exists):
+def test_save_on_a_full_disk_leaves_the_old_prior(tmp_path, monkeypatch, exists, step):
     folder = tmp_path / "prior"
     if exists:
         learn_fixed().save(folder)
     other = learn_fixed(lengthscale=0.7)
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_bytes", disk_full)
-        with pytest.raises(OSError, match="No space left"):
+        patch.setattr(os, step, disk_full)
+        with pytest.raises(ValueError, match="cannot be written .no space left on dev"):
             other.save(folder)
     assert names(tmp_path) == (["prior"] if exists else [])
     if exists:
-        assert mp.load(folder).method == FixedGP()
+        assert len(names(folder)) == 3 and mp.load(folder).method == FixedGP()
 
 
-def test_save_restores_the_old_prior_when_a_move_fails(saved, monkeypatch):
-    """The old folder is moved away before the new one takes its place: it must come back."""
-    moves = []
+SAVER = """
+import os, signal, sys
+import metaprior as mp
+prior, step, left = mp.load(sys.argv[1]), sys.argv[3], int(sys.argv[4])
+original = getattr(os, step)
+def killed(*args, **kwargs):
+    global left
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return original(*args, **kwargs)
+setattr(os, step, killed)
+prior.save(sys.argv[2])
+"""
 
-    def second_fails(source, target):
-        moves.append(target)
-        if len(moves) == 2:
-            disk_full()
-        original(source, target)
 
-    original = os.replace
-    other = learn_fixed(lengthscale=0.7)
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "replace", second_fails)
-        with pytest.raises(OSError, match="No space left"):
-            other.save(saved)
-    assert names(saved.parent) == ["prior"]
-    assert mp.load(saved).method == FixedGP()
+@pytest.mark.parametrize(("step", "at"), [("replace", 1), ("replace", 2), ("fsync", 3)])
+def test_save_that_is_killed_leaves_a_whole_prior_and_no_growing_litter(saved, tmp_path, step, at):
+    """At every rename: before the arrays, before the description and before the card."""
+    other = learn_fixed(lengthscale=0.7).save(tmp_path / "other")
+    sizes = []
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", SAVER, str(other), str(saved), step, str(at)],
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+        assert done.returncode == -signal.SIGKILL
+        assert mp.load(saved).method in (FixedGP(), FixedGP(lengthscale=0.7))
+        sizes.append(len(names(saved)))
+    assert sizes[0] == sizes[1]
+    mp.load(other).save(saved)
+    assert mp.load(saved).method == FixedGP(lengthscale=0.7)
+    assert names(saved) == ["README.md", arrays_of(saved).name, "prior.json"]
+    assert names(tmp_path) == ["other", "prior"]
+
+
+def test_load_reads_one_prior_while_others_are_saved(saved, tmp_path):
+    """The description of one with the arrays of the other would be a prior that nobody learned."""
+    priors = [mp.load(saved), learn_fixed(lengthscale=0.7)]
+    point = [{"x": 0.5, "c": "a"}]
+    mean_of = {prior.method: prior.condition([], []).predict(point) for prior in priors}
+    stop = threading.Event()
+
+    def save_in_turn():
+        while not stop.is_set():
+            for prior in priors:
+                prior.save(saved)
+
+    saver = threading.Thread(target=save_in_turn)
+    saver.start()
+    try:
+        seen = set()
+        for _ in range(150):
+            prior = mp.load(saved)
+            found = prior.condition([], []).predict(point)
+            np.testing.assert_array_equal(found, mean_of[prior.method])
+            seen.add(prior.method)
+    finally:
+        stop.set()
+        saver.join()
+    assert len(seen) == 2
+
+
+def test_save_follows_the_umask(tmp_path):
+    before = os.umask(0o027)
+    try:
+        folder = learn_fixed().save(tmp_path / "prior")
+    finally:
+        os.umask(before)
+    assert folder.stat().st_mode & 0o777 == 0o750
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o640}
+
+
+def test_save_writes_through_a_link_to_a_folder(tmp_path):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "prior").symlink_to("disk")
+    learn_fixed().save(tmp_path / "prior")
+    assert (tmp_path / "prior").is_symlink() and mp.load(tmp_path / "disk").method == FixedGP()
+    (tmp_path / "broken").symlink_to("nowhere")
+    with pytest.raises(PriorFileError, match="a link to a folder that does not exist; make"):
+        learn_fixed().save(tmp_path / "broken")
+
+
+def test_save_refuses_numbers_that_cannot_have_been_learned(tmp_path):
+    prior = learn_fixed()
+    for bad in (np.nan, np.inf, -1e200):
+        arrays = {name: np.full_like(a, bad) for name, a in prior.contents.arrays.items()}
+        contents = mp.belief.SavedContents(prior.contents.settings, arrays, 3)
+        with pytest.raises(ValueError, match="The prior cannot be saved: .* holds .*; something"):
+            replace(prior, contents=contents).save(tmp_path / "prior")
+    assert names(tmp_path) == []
 
 
 def edited(change):
-    """Damage done to the description."""
+    """Damage done to the description by whoever makes the checksums right."""
+    return lambda folder: reseal(folder, description=change)
 
-    def damage(folder):
-        path = folder / "prior.json"
-        description = json.loads(path.read_text())
-        path.write_text(json.dumps(change(description)))
 
-    return damage
+def path_of(folder, name):
+    return arrays_of(folder) if name == ARRAYS else folder / name
 
 
 def truncated(name, keep):
     """A file of which only the beginning is left."""
 
     def damage(folder):
-        content = (folder / name).read_bytes()
-        (folder / name).write_bytes(content[: int(keep * len(content))])
+        path = path_of(folder, name)
+        content = path.read_bytes()
+        path.write_bytes(content[: int(keep * len(content))])
 
     return damage
 
 
 def arrays(change):
-    """Damage done to the arrays."""
+    """Damage done to the arrays by whoever makes the checksums right."""
+    return lambda folder: reseal(folder, arrays=change)
 
-    def damage(folder):
-        path = folder / "prior.safetensors"
-        save_file(change(load_file(path)), path)
 
-    return damage
+def with_pipe(folder):
+    (folder / "prior.json").unlink()
+    os.mkfifo(folder / "prior.json")
 
 
 def without_first(tensors):
     return dict(sorted(tensors.items())[1:])
 
 
+ARRAYS = "arrays"
 DAMAGES = {
-    "truncated arrays": truncated("prior.safetensors", 0.6),
-    "truncated header": truncated("prior.safetensors", 0.02),
-    "empty arrays": truncated("prior.safetensors", 0.0),
+    "truncated arrays": truncated(ARRAYS, 0.6),
+    "truncated header": truncated(ARRAYS, 0.02),
+    "empty arrays": truncated(ARRAYS, 0.0),
     "truncated description": truncated("prior.json", 0.5),
     "empty description": truncated("prior.json", 0.0),
     "binary description": lambda f: (f / "prior.json").write_bytes(b"\xff\xfe\x00\x80"),
     "foreign description": lambda f: (f / "prior.json").write_text('{"name": "a package"}'),
     "description is a list": lambda f: (f / "prior.json").write_text("[1, 2]"),
-    "arrays are text": lambda f: (f / "prior.safetensors").write_text("not tensors at all"),
-    "no arrays": lambda f: (f / "prior.safetensors").unlink(),
+    "arrays are text": lambda f: arrays_of(f).write_text("not tensors at all"),
+    "no arrays": lambda f: arrays_of(f).unlink(),
+    "description is a pipe": with_pipe,
+    "deep description": lambda f: (f / "prior.json").write_text("[" * 100_000),
+    "deep space": lambda f: (f / "prior.json").write_text(
+        '{"format": "metaprior-prior", "format_version": 2, "space": ' + '{"a":' * 50_000
+    ),
+    "name twice": lambda f: (f / "prior.json").write_text(
+        (f / "prior.json").read_text().replace("{", '{"direction": "maximize",', 1)
+    ),
+    "edited by hand": lambda f: (f / "prior.json").write_text(
+        (f / "prior.json").read_text().replace("minimize", "maximize")
+    ),
+    "no checksum": lambda f: (f / "prior.json").write_text(
+        (f / "prior.json").read_text().replace("sha256", "sha")
+    ),
+    "arrays elsewhere": edited(
+        lambda d: d | {"arrays": d["arrays"] | {"file": "../prior-0123456789abcdef.safetensors"}}
+    ),
+    "no name of arrays": edited(lambda d: d | {"arrays": [1]}),
+    "format is true": edited(lambda d: d | {"format_version": True}),
+    "not a number": arrays(lambda t: {k: np.full_like(v, np.nan) for k, v in t.items()}),
+    "infinite": arrays(lambda t: {k: np.full_like(v, np.inf) for k, v in t.items()}),
+    "impossible": arrays(lambda t: {k: np.full_like(v, 1e200) for k, v in t.items()}),
     "no description": lambda f: (f / "prior.json").unlink(),
-    "newer format": edited(lambda d: d | {"format_version": 3}),
+    "newer format": edited(lambda d: d | {"format_version": 4}),
     "no version": edited(lambda d: {k: v for k, v in d.items() if k != "format_version"}),
     "unknown method": edited(lambda d: d | {"method": {"name": "Oracle"}}),
     "unknown setting": edited(lambda d: d | {"method": {"name": "FixedGP", "magic": 1}}),
@@ -303,10 +403,33 @@ def test_load_names_damage_in_nested_methods_in_one_sentence(saved_nested, damag
 
 def test_load_rejects_arrays_of_another_prior(saved, tmp_path):
     wide = mp.Space(**{f"x{j}": mp.Real(0.0, 1.0) for j in range(4)})
-    other = learn_fixed(wide).save(tmp_path / "other")
-    (saved / "prior.safetensors").write_bytes((other / "prior.safetensors").read_bytes())
+    other = arrays_of(learn_fixed(wide).save(tmp_path / "other"))
+    arrays_of(saved).write_bytes(other.read_bytes())
+    with pytest.raises(PriorFileError, match="is damaged .its SHA-256 is not the one in prior.js"):
+        mp.load(saved)
+    reseal(saved)
     with pytest.raises(PriorFileError, match=r"does not fit prior.json: .*\[4\] where .*\[3\]"):
         mp.load(saved)
+
+
+@pytest.mark.parametrize("file", ["description", ARRAYS])
+def test_load_finds_every_flipped_bit(saved, file):
+    """Or the flip says nothing: JSON may be laid out and letters be written in several ways."""
+    path = path_of(saved, {"description": "prior.json"}.get(file, file))
+    whole, prior = path.read_bytes(), mp.load(saved)
+    rng, refused = np.random.default_rng(0), 0
+    for at in rng.integers(0, 8 * len(whole), 300):
+        flipped = bytearray(whole)
+        flipped[at // 8] ^= 1 << (at % 8)
+        path.write_bytes(flipped)
+        try:
+            loaded = mp.load(saved)
+        except PriorFileError:
+            refused += 1
+            continue
+        assert file == "description" and json.loads(bytes(flipped)) == json.loads(whole)
+        assert loaded.method == prior.method
+    assert refused == 300 if file == ARRAYS else refused > 250
 
 
 def test_load_checks_the_space_it_is_given(saved):

@@ -1,4 +1,5 @@
-"""Priors of format 1, written by the last version that had it: they load and predict as before.
+"""Priors of formats 1 and 2, written by the last version that had it: they load and predict as
+before.
 
 Each was learned from four runs of five points; `predictions.json` has what that version predicted
 at `POINTS` after observing `RUN`.
@@ -15,9 +16,14 @@ from metaprior.findings import PredictionScores
 from metaprior.methods import FixedGP, FPacohMap, Guarded
 from metaprior.store import PriorFileError
 from metaprior.store._migration import from_format_1
+from tests.saved import arrays_of
 
 FOLDER = Path(__file__).parent / "format_1"
-PREDICTIONS = json.loads((FOLDER / "predictions.json").read_text())
+EARLIER = [
+    (folder / name, predictions)
+    for folder in (FOLDER, Path(__file__).parent / "format_2")
+    for name, predictions in json.loads((folder / "predictions.json").read_text()).items()
+]
 RUN = ([{"x": 0.0}, {"x": 1.0}], [-0.2, -0.3])
 POINTS = [{"x": -0.5}, {"x": 0.4}, {"x": 1.5}]
 
@@ -35,12 +41,24 @@ def assert_within(written, found):
         assert written == found
 
 
-@pytest.mark.parametrize("name", PREDICTIONS)
-def test_load_of_format_1_predicts_as_it_did(name):
-    prior = mp.load(FOLDER / name)
-    mean, std = prior.condition(*RUN).predict(POINTS)
-    np.testing.assert_allclose(mean, PREDICTIONS[name]["mean"], rtol=1e-9)
-    np.testing.assert_allclose(std, PREDICTIONS[name]["std"], rtol=1e-9)
+@pytest.mark.parametrize(
+    ("folder", "predictions"), EARLIER, ids=lambda value: getattr(value, "name", "")
+)
+def test_load_of_earlier_formats_predicts_as_it_did(folder, predictions, tmp_path):
+    prior = mp.load(folder)
+    again = mp.load(prior.save(tmp_path / "prior"))
+    for each in (prior, again):
+        mean, std = each.condition(*RUN).predict(POINTS)
+        np.testing.assert_allclose(mean, predictions["mean"], rtol=1e-9)
+        np.testing.assert_allclose(std, predictions["std"], rtol=1e-9)
+
+
+def test_save_replaces_the_arrays_of_an_earlier_format(tmp_path):
+    for path in (FOLDER / "vanilla_gp").iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    mp.load(tmp_path).save(tmp_path)
+    kept = {path.name for path in tmp_path.iterdir()}
+    assert kept == {"README.md", "prior.json", arrays_of(tmp_path).name}
 
 
 def test_load_of_format_1_renames_the_methods():
@@ -78,11 +96,11 @@ def test_load_of_format_1_without_findings_has_none():
     assert mp.load(FOLDER / "vanilla_gp").findings is None
 
 
-def test_save_of_a_format_1_prior_writes_format_2(tmp_path):
+def test_save_of_a_format_1_prior_writes_the_newest(tmp_path):
     loaded = mp.load(FOLDER / "learned")
     folder = loaded.save(tmp_path / "prior")
     written = json.loads((folder / "prior.json").read_text())
-    assert written["format_version"] == 2 and "vanilla" not in json.dumps(written)
+    assert written["format_version"] == 3 and "vanilla" not in json.dumps(written)
     assert mp.load(folder).findings == loaded.findings
 
 

@@ -15,7 +15,7 @@ from metaprior.belief._linalg import require_finite
 from metaprior.belief._settings import method_name
 from metaprior.belief._view import EmbeddingView
 from metaprior.belief._window import SeenThrough, seen_beside
-from metaprior.data import Features, Points, Space, TaskFeatures, direction_sign
+from metaprior.data import Features, Points, Quantity, Space, TaskFeatures, direction_sign
 from metaprior.findings import Findings
 from metaprior.words import Summary, counted, listed
 
@@ -42,6 +42,7 @@ class Prior:
     - `features`: those of the tasks that it was learned from.
     - `value_bounds`: what a value is never below and never above, in the user's sign.
     - `task`: what is known of the task that it is asked about: see `for_task`.
+    - `quantity`: what the value is called, and its unit.
     """
 
     space: Space
@@ -53,6 +54,7 @@ class Prior:
     features: TaskFeatures = TaskFeatures()
     value_bounds: tuple[float, float] | None = None
     task: Features = field(default_factory=dict)
+    quantity: Quantity = Quantity()
 
     @property
     def method(self) -> AbstractMethod:
@@ -127,7 +129,7 @@ class Prior:
         named = zip(self.space.names, self.space.dimensions, strict=True)
         trained_on = ", ".join(f"{name} {value}" for name, value in self.trained_on.items())
         return Summary(
-            f"Prior to {self.direction}",
+            f"Prior to {self.direction} {self.quantity.label}",
             [
                 ("space", listed([f"{name}={dimension}" for name, dimension in named], 4)),
                 ("method", method_name(self.contents.settings)),
@@ -180,7 +182,9 @@ class Posterior:
         variance = moments.function_variance if noiseless else moments.variance
         mean = self._sign * moments.mean
         require_finite(mean, "The predicted mean")
-        return mean, np.sqrt(variance)
+        std = np.sqrt(variance)
+        require_finite(std, "The predicted standard deviation")
+        return mean, std
 
     def band(
         self, points: Points, *, noiseless: bool = False

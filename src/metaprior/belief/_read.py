@@ -1,6 +1,6 @@
 """From what the files of a prior hold to a belief: settings, and arrays by name.
 
-Arrays are named by the path of their field, as `prior.safetensors` has them.
+Arrays are named by the path of their field, as the file of arrays has them.
 """
 
 from collections.abc import Callable, Mapping

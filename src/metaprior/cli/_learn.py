@@ -1,7 +1,6 @@
 """`metaprior learn`: checks where to write, reads past runs, learns, saves, and prints."""
 
 import json
-import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -13,15 +12,13 @@ from rich.console import Console
 
 from metaprior.belief import Prior
 from metaprior.cli._budget import budget_of
-from metaprior.cli._errors import INTERRUPTED
+from metaprior.cli._errors import BAD_INPUT, INTERRUPTED
 from metaprior.cli._learn_progress import LearnBar
 from metaprior.cli._learn_report import print_learned, print_read
 from metaprior.cli._past_runs import PastRuns, Wanted, past_runs
+from metaprior.cli._place import check_place, save_somewhere
 from metaprior.findings import NOTHING_MEASURED, Findings
 from metaprior.learning import learn
-from metaprior.store import ARRAYS, CARD, DESCRIPTION, REPORT
-
-PRIOR_FILES = {ARRAYS, CARD, DESCRIPTION, REPORT}
 
 
 def run_learn(
@@ -39,7 +36,7 @@ def run_learn(
     Whether `out` can be written is checked before learning.
     """
     effort = budget_of(budget)
-    check_folder(out, force=force)
+    check_place(out, force=force)
     with Console(stderr=True).status("Reading past runs"):  # shown on a terminal only
         past = past_runs(sources, wanted)
     console = Console()
@@ -49,42 +46,17 @@ def run_learn(
         prior = learn(past.tasks, budget=effort, seed=seed, on_progress=progress)
     findings = prior.findings or NOTHING_MEASURED
     with _undisturbed():
-        prior.save(out)
+        place, problem = save_somewhere(prior, out, force=force)
     if as_json:
-        print(json.dumps(_as_json(prior, findings, past, out), indent=2))
+        print(json.dumps(_as_json(prior, findings, past, place), indent=2))
     else:
-        print_learned(findings, past.names, out, console)
+        print_learned(findings, place, console)
+    if problem is not None:
+        Console(stderr=True, soft_wrap=True).print(
+            f"Error: {problem} The prior that was learned is in {place}.", markup=False
+        )
+        return BAD_INPUT
     return INTERRUPTED if findings.interrupted else 0
-
-
-def check_folder(out: Path, *, force: bool) -> None:
-    """Make sure that a prior can be saved in `out`; replacing one needs `force`."""
-    if out.exists() and not out.is_dir():
-        raise ValueError(f"Cannot save a prior to {out}: it is a file; name a folder with --out.")
-    if out.resolve() in (Path.cwd(), *Path.cwd().parents):
-        raise ValueError(
-            f"Cannot save a prior to {out}: saving replaces the folder, and you are in it; name "
-            "another one with --out."
-        )
-    held = {path.name for path in out.iterdir()} if out.is_dir() else set()
-    foreign = sorted(held - PRIOR_FILES)
-    if foreign or (held and DESCRIPTION not in held):
-        raise ValueError(
-            f"Cannot save a prior to {out}: it holds {(foreign or sorted(held))[0]!r}, which is "
-            "not part of a prior; name a new or an empty folder with --out."
-        )
-    if held and not force:
-        raise ValueError(
-            f"There is a prior in {out} already; name another folder with --out, or replace it "
-            "with --force."
-        )
-    # Saving writes a new folder beside the old one, so the parent must be writeable.
-    parent = next(each for each in out.absolute().parents if each.exists())
-    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        raise ValueError(
-            f"Cannot save a prior to {out}: {parent} cannot be written to; name another folder "
-            "with --out."
-        )
 
 
 @contextmanager

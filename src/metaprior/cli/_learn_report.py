@@ -34,9 +34,7 @@ def print_read(past: PastRuns, console: Console) -> None:
         )
 
 
-def print_learned(
-    findings: Findings, names_of_runs: list[str], out: Path, console: Console
-) -> None:
+def print_learned(findings: Findings, out: Path, console: Console) -> None:
     """The verdict, the held-out scores where there are any, and where the prior was saved."""
     if findings.interrupted:
         _say(console, "\nStopped early: this is the best prior so far.")
@@ -47,9 +45,9 @@ def print_learned(
         _say(console, f"Evaluations saved per run in replays: {_saved(findings.replay)}.")
     for note in findings.notes:
         _say(console, f"Note: {note}")
-    outliers = [names_of_runs[past.task] for past in findings.tasks if past.outlier]
+    outliers = [past.label for past in findings.tasks if past.outlier]
     if outliers:
-        _say(console, f"Note: unlike the other runs: {listed(outliers, 5)}.")
+        _say(console, f"Note: unlike the other runs, so check them: {listed(outliers, 5)}.")
     _say(console, f"\nSaved in {out}. Next, a report to read: metaprior report {_quoted(out)}")
 
 

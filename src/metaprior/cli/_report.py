@@ -43,6 +43,6 @@ def summary(findings: Findings, path: Path) -> dict[str, Any]:
         "fitted_calibration_error": fitted.calibration_error,
         "log_likelihood": learned.log_likelihood,
         "fitted_log_likelihood": fitted.log_likelihood,
-        "outliers": [task.task for task in findings.tasks if task.outlier],
+        "outliers": [task.label for task in findings.tasks if task.outlier],
         "notes": list(findings.remarks),
     }

@@ -14,6 +14,7 @@ from metaprior.data._outputs import Outputs as Outputs
 from metaprior.data._points import Points as Points
 from metaprior.data._points import as_native as as_native
 from metaprior.data._points import complaint as complaint
+from metaprior.data._quantity import Quantity as Quantity
 from metaprior.data._space import Categorical as Categorical
 from metaprior.data._space import Integer as Integer
 from metaprior.data._space import Real as Real

@@ -15,6 +15,7 @@ from metaprior.data._features import (
     features_of,
 )
 from metaprior.data._points import Complaint, complaint, finite_numbers
+from metaprior.data._quantity import Quantity
 from metaprior.data._space import Space
 from metaprior.words import shortened
 
@@ -55,6 +56,8 @@ class Tasks:
     - `feature_values`: what is known of each task as a whole, by name; empty if nothing is.
     - `value_bounds`: what a value is never below and never above, in the user's sign; `None` if
       there is no such limit.
+    - `names`: what the user calls each run; empty if they have no names.
+    - `quantity`: what the value is called, and its unit.
     """
 
     space: Space
@@ -64,6 +67,8 @@ class Tasks:
     direction: str = "maximize"
     feature_values: tuple[dict[str, FeatureValue | None], ...] = ()
     value_bounds: tuple[float, float] | None = None
+    names: tuple[str, ...] = ()
+    quantity: Quantity = Quantity()
 
     def __post_init__(self) -> None:
         direction_sign(self.direction)
@@ -81,6 +86,8 @@ class Tasks:
         direction: str = "maximize",
         features: Iterable[Any] | None = None,
         value_bounds: Bounds | None = None,
+        names: Iterable[str] | None = None,
+        quantity: Quantity | None = None,
     ) -> "Tasks":
         """Tasks from past runs, each a pair `(points, values)` in the user's units.
 
@@ -91,6 +98,8 @@ class Tasks:
           `{"instances": 65196}`: numbers, texts or bools. One that is missing is not known.
         - `value_bounds`: limits that no value can be beyond, such as `(0, 100)` for a yield in per
           cent.
+        - `names`: what you call each run, for findings and reports.
+        - `quantity`: what the value is called, and its unit: `Quantity("yield", "%")`.
         """
         if not isinstance(space, Space):
             raise TypeError(f"`space` is {shortened(space)}; give a metaprior Space.")
@@ -116,7 +125,9 @@ class Tasks:
             x[i, : len(values)] = space.embed(points)
             y[i, : len(values)] = sign * values
             mask[i, : len(values)] = True
-        return cls(space, x, y, mask, direction, values_of_features, bounds)
+        called = () if names is None else _checked_names(names, len(checked))
+        quantity = _checked_quantity(quantity)
+        return cls(space, x, y, mask, direction, values_of_features, bounds, called, quantity)
 
     def __len__(self) -> int:
         return len(self.y)
@@ -172,6 +183,7 @@ class Tasks:
             y=self.y[rows],
             mask=self.mask[rows],
             feature_values=tuple(self.feature_values[row] for row in rows if self.feature_values),
+            names=tuple(self.names[row] for row in rows if self.names),
         )
 
     def join(self, other: "Tasks") -> "Tasks":
@@ -200,7 +212,8 @@ class Tasks:
         if self.feature_values or other.feature_values:
             known = (*self._known_features(), *other._known_features())
         features_of(known)  # raises if a feature is of another kind there
-        return replace(self, x=x, y=y, mask=mask, feature_values=known)
+        names = (*self._known_names(), *other._known_names()) if self.names or other.names else ()
+        return replace(self, x=x, y=y, mask=mask, feature_values=known, names=names)
 
     def __add__(self, other: "Tasks") -> "Tasks":
         return self.join(other) if isinstance(other, Tasks) else NotImplemented
@@ -218,6 +231,10 @@ class Tasks:
         """One dict for each task, empty ones if nothing is known."""
         return self.feature_values or tuple({} for _ in range(len(self)))
 
+    def _known_names(self) -> tuple[str, ...]:
+        """One name for each task: its number where it has none."""
+        return self.names or tuple(str(i) for i in range(len(self)))
+
     def _indices(self, indices: Any) -> Int[np.ndarray, " k"]:
         indices = np.asarray(indices)
         if indices.dtype == bool and indices.shape == (len(self),):
@@ -233,6 +250,26 @@ class Tasks:
                 f"There is no task {outside[0]}; give indices from 0 to {len(self) - 1}."
             )
         return indices.astype(int)
+
+
+def _checked_names(names: Iterable[str], count: int) -> tuple[str, ...]:
+    called = tuple(names)
+    if len(called) != count or not all(isinstance(name, str) for name in called):
+        raise ValueError(
+            f"`names` is {shortened(list(called))}; give one text for each of the {count} runs."
+        )
+    return called
+
+
+def _checked_quantity(quantity: Any) -> Quantity:
+    if quantity is None:
+        return Quantity()
+    if not isinstance(quantity, Quantity):
+        raise TypeError(
+            f"`quantity` is {shortened(quantity)}; give a Quantity, such as "
+            "metaprior.data.Quantity('yield', '%')."
+        )
+    return quantity
 
 
 def checked_bounds(bounds: Any) -> tuple[float, float]:

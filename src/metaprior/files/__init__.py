@@ -2,6 +2,10 @@
 
 from metaprior.files._lock import hold as hold
 from metaprior.files._lock import locked as locked
+from metaprior.files._read import parse_json as parse_json
+from metaprior.files._read import read_file as read_file
+from metaprior.files._replace import PARTIAL as PARTIAL
+from metaprior.files._replace import remove_partial as remove_partial
 from metaprior.files._replace import replace_file as replace_file
-from metaprior.files._replace import replace_folder as replace_folder
+from metaprior.files._replace import sync_folder as sync_folder
 from metaprior.files._replace import unwriteable as unwriteable

@@ -1,25 +1,26 @@
 """Locks between processes: the operating system's, on a file that says who holds it.
 
-A lock ends with its process, however that ends. The lock file stays: between removing and locking a
-file, two processes could each hold a lock, on different files of one name.
+A lock ends with its process, however that ends, and its file goes when the lock is released. The
+file of a killed process stays until the next one takes the lock.
 """
 
 import os
 import socket
-import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TextIO
+from typing import IO
 
+from metaprior.files._claim import claim, is_at, open_plainly
 from metaprior.files._replace import unwriteable
 
 # A process that suggests holds the lock while it computes; with a method that has no form in NumPy,
 # it also compiles.
 LONGEST_WAIT = 300.0
 _BETWEEN_TRIES = 0.05
+_LONGEST_NOTE = 1000
 
 
 @contextmanager
@@ -31,18 +32,28 @@ def hold(
     - `longest_wait`: how long to wait for another process to release it, in seconds.
     - `if_held`: the error to raise after that, given what the file says of its holder.
     """
-    with lock.open("a+", encoding="utf-8") as file:
-        deadline = time.monotonic() + longest_wait
-        while not _take(file):
-            if time.monotonic() >= deadline:
+    deadline = time.monotonic() + longest_wait
+    while True:
+        file = open_plainly(lock)
+        with file:
+            if claim(file):
+                # Between opening and claiming, the holder before may have removed the file: then
+                # the claim is on a file that no other process will find.
+                if is_at(file, lock):
+                    try:
+                        _sign(file)
+                        yield
+                    finally:
+                        _remove(lock)
+                    break
+            elif time.monotonic() >= deadline:
                 file.seek(0)
-                raise if_held(file.read().strip() or "another process")
-            time.sleep(_BETWEEN_TRIES)
-        file.truncate(0)
-        started = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
-        file.write(f"process {os.getpid()} on {socket.gethostname()}, since {started}\n")
-        file.flush()
-        yield
+                note = file.read(_LONGEST_NOTE).decode(errors="replace").strip()
+                raise if_held(note or "another process")
+            else:
+                time.sleep(_BETWEEN_TRIES)
+    if os.name != "posix":  # where an open file cannot be removed
+        _remove(lock)
 
 
 @contextmanager
@@ -68,25 +79,15 @@ def locked(path: Path, *, longest_wait: float = LONGEST_WAIT) -> Iterator[None]:
         yield
 
 
-if sys.platform == "win32":
-    import msvcrt
+def _sign(file: IO[bytes]) -> None:
+    """Say who holds the lock."""
+    file.truncate(0)
+    file.seek(0)
+    started = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
+    file.write(f"process {os.getpid()} on {socket.gethostname()}, since {started}\n".encode())
+    file.flush()
 
-    def _take(file: TextIO) -> bool:
-        """Lock `file` until it is closed; False if another process holds it."""
-        file.seek(1 << 20)  # a locked byte cannot be read by others, and they read the text
-        try:
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
 
-else:
-    import fcntl
-
-    def _take(file: TextIO) -> bool:
-        """Lock `file` until it is closed; False if another process holds it."""
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
+def _remove(lock: Path) -> None:
+    with suppress(OSError):
+        lock.unlink()

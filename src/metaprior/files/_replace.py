@@ -1,4 +1,4 @@
-"""Replacing a file or a folder while others may read it.
+"""Replacing a file while others may read it.
 
 A reader sees what was there before or what is there after; an error leaves what was there before.
 """
@@ -6,57 +6,45 @@ A reader sees what was there before or what is there after; an error leaves what
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+
+from metaprior.files._claim import claim, open_plainly
+
+# The end of the name of a file that is still being written.
+PARTIAL = ".partial"
+# How often a half-written file may be taken for that of a killed process, and written again.
+_TRIES = 5
 
 
 def replace_file(path: Path, data: bytes) -> None:
     """Write `data` to `path`, all or nothing, even through a power cut."""
     path = Path(os.path.realpath(path))  # a link stays a link
     try:
-        number, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-        beside = Path(name)
-        try:
-            with os.fdopen(number, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            if path.exists():
-                # Replacing a file needs the right to write to its folder only: respect its own.
-                if not os.access(path, os.W_OK):
-                    raise PermissionError(13, "Permission denied")
-                shutil.copymode(path, beside)
-            else:
-                beside.chmod(0o666 & ~_umask())
-            os.replace(beside, path)
-        finally:
-            beside.unlink(missing_ok=True)
-        _sync_folder(path.parent)
+        remove_partial(path.parent, _start(path))
+        for remaining in reversed(range(_TRIES)):
+            try:
+                _write_beside(path, data)
+                break
+            except FileNotFoundError:
+                if not remaining or not path.parent.is_dir():
+                    raise
+        sync_folder(path.parent)
     except OSError as error:
         raise unwriteable(path, error) from None
 
 
-def replace_folder(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Make `folder` one that holds `files` and nothing else, all or nothing."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
-        for name, data in files.items():
-            (staging / name).write_bytes(data)
-        staging.chmod(0o777 & ~_umask())
-        if folder.is_dir():
-            replaced = staging.with_name(staging.name + "-replaced")
-            os.replace(folder, replaced)
-            try:
-                os.replace(staging, folder)
-            except OSError:
-                os.replace(replaced, folder)
-                raise
-            shutil.rmtree(replaced)
-        else:
-            os.replace(staging, folder)
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
+def remove_partial(folder: Path, start: str = "") -> None:
+    """Remove from `folder` what processes that were killed while writing have left.
+
+    - `start`: how the names of what is removed begin.
+    """
+    with os.scandir(folder) as entries:
+        left = [e.name for e in entries if e.name.startswith(start) and e.name.endswith(PARTIAL)]
+    for name in left:
+        with suppress(OSError), open_plainly(folder / name) as file:
+            if claim(file):  # else its writer is alive
+                (folder / name).unlink()
 
 
 def unwriteable(path: Path, error: OSError) -> ValueError:
@@ -67,14 +55,40 @@ def unwriteable(path: Path, error: OSError) -> ValueError:
     )
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make a rename inside `folder` survive a power cut."""
+def sync_folder(folder: Path) -> None:
+    """Make a change of names inside `folder` survive a power cut."""
     if os.name == "posix":  # elsewhere a folder cannot be opened
         number = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(number)
         finally:
             os.close(number)
+
+
+def _write_beside(path: Path, data: bytes) -> None:
+    """Write `data` to a new file, which then takes the place of `path`."""
+    number, name = tempfile.mkstemp(prefix=_start(path), suffix=PARTIAL, dir=path.parent)
+    beside = Path(name)
+    try:
+        with os.fdopen(number, "wb") as file:
+            claim(file)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if path.exists():
+            # Replacing a file needs the right to write to its folder only: respect its own.
+            if not os.access(path, os.W_OK):
+                raise PermissionError(13, "Permission denied")
+            shutil.copymode(path, beside)
+        else:
+            beside.chmod(0o666 & ~_umask())
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _start(path: Path) -> str:
+    return f".{path.name}-"
 
 
 def _umask() -> int:

@@ -82,13 +82,22 @@ class Replay:
 
 @dataclass(frozen=True)
 class PastTask:
-    """One past run, predicted from the others; `task` is its position among the user's runs."""
+    """One past run, predicted from the others.
+
+    - `task`: its position among the user's runs; `name`: what the user calls it.
+    """
 
     task: int
     points: int | None = None
     log_likelihood: float | None = None
     fitted_log_likelihood: float | None = None
     outlier: bool = False
+    name: str | None = None
+
+    @property
+    def label(self) -> str:
+        """What the user calls the run; else its place among the runs, counted from 1."""
+        return f"run {self.task + 1}" if self.name is None else self.name
 
 
 @dataclass(frozen=True)
@@ -96,11 +105,13 @@ class Example:
     """A held-out run in the user's units, in the order in which it was recorded.
 
     - `features`: what was known of the task.
+    - `name`: what the user calls the run.
     """
 
     points: tuple[dict[str, Any], ...] = ()
     values: tuple[float, ...] = ()
     features: dict[str, Any] = field(default_factory=dict)
+    name: str | None = None
 
     def __post_init__(self):
         _require_one_per(self.points, self, "examples", "values")

@@ -173,6 +173,7 @@ def _prior(
         findings,
         features,
         tasks.value_bounds,
+        quantity=tasks.quantity,
     )
 
 

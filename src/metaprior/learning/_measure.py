@@ -141,7 +141,12 @@ def _past_tasks(
     outlier = ours < centre - OUTLIER_SPREADS * max(spread, 0.1)
     rows = (
         PastTask(
-            int(task), int(tasks.lengths[task]), _number(our), _number(their), bool(is_outlier)
+            int(task),
+            int(tasks.lengths[task]),
+            _number(our),
+            _number(their),
+            bool(is_outlier),
+            tasks.names[task] if tasks.names else None,
         )
         for task, our, their, is_outlier in zip(which, ours, theirs, outlier, strict=True)
     )
@@ -160,7 +165,10 @@ def _example(run: Tasks) -> Example:
     points, values = run.run(0)
     features = dict(run.feature_values[0]) if run.feature_values else {}
     return Example(
-        tuple(points[:EXAMPLE_POINTS]), tuple(values[:EXAMPLE_POINTS].tolist()), features
+        tuple(points[:EXAMPLE_POINTS]),
+        tuple(values[:EXAMPLE_POINTS].tolist()),
+        features,
+        run.names[0] if run.names else None,
     )
 
 

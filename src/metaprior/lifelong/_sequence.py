@@ -16,7 +16,7 @@ from metaprior.files import locked, unwriteable
 from metaprior.lifelong._asking import RunStatus, status, suggest, tell
 from metaprior.lifelong._ledger import LEDGER, Ledger, read_ledger, write_ledger
 from metaprior.lifelong._versions import FEWEST_RUNS, Version, untrained_prior
-from metaprior.store import PriorFileError, load
+from metaprior.store import PriorFileError, load, require_writeable
 
 if TYPE_CHECKING:
     from metaprior.learning import OnLearnProgress
@@ -150,6 +150,8 @@ class PriorSequence:
             ledger = self.ledger
             if len(ledger.finished) < FEWEST_RUNS or ledger.is_up_to_date:
                 return None
+            # Before the hours of learning, not after them.
+            require_writeable(self.prior_folder(ledger.next_number))
             used = ledger.in_use
             version, prior = learn_version(
                 ledger.next_number,

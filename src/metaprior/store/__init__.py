@@ -2,11 +2,14 @@
 
 from metaprior.store._card import limits as limits
 from metaprior.store._card import settings_in_words as settings_in_words
-from metaprior.store._format import ARRAYS as ARRAYS
-from metaprior.store._format import CARD as CARD
-from metaprior.store._format import DESCRIPTION as DESCRIPTION
-from metaprior.store._format import REPORT as REPORT
-from metaprior.store._format import PriorFileError as PriorFileError
+from metaprior.store._files import CARD as CARD
+from metaprior.store._files import DESCRIPTION as DESCRIPTION
+from metaprior.store._files import REPORT as REPORT
+from metaprior.store._files import PriorFileError as PriorFileError
+from metaprior.store._files import is_prior_file as is_prior_file
+from metaprior.store._files import read_files as read_files
+from metaprior.store._files import require_place as require_place
+from metaprior.store._files import require_writeable as require_writeable
 from metaprior.store._format import load as load
 from metaprior.store._format import save_prior as save_prior
 from metaprior.store._priors import INDEX as INDEX

@@ -24,8 +24,8 @@ def model_card(prior: Prior) -> str:
     parts = [
         "# A learned prior",
         f"**{_line(findings.verdict)}**",
-        f"""A prior over functions to be {prior.direction}d, learned by {method} from past
-runs. Use it on a new task of the same kind:
+        f"""A prior over {_code(prior.quantity.name)}{_in_unit(prior.quantity.unit)}, to be
+{prior.direction}d, learned by {method} from past runs. Use it on a new task of the same kind:
 
 ```python
 import metaprior as mp
@@ -38,6 +38,7 @@ opt.tell(x, 0.0)  # the value you observed
         f"## Space\n\n{dimensions}",
         _features(prior),
         f"## Learned from\n\n{learned_from}",
+        _outliers(findings),
         f"## Method: {method}\n\n{settings}",
         _listed("Notes", [_line(note) for note in findings.remarks]),
         _listed("When not to use it", limits(prior)),
@@ -103,6 +104,16 @@ def _held_out(findings: Findings) -> str:
         return ""
     body = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     return f"## On held-out runs\n\n| | this prior | fitted GP |\n|---|---|---|\n{body}"
+
+
+def _in_unit(unit: str) -> str:
+    return f" in {_code(unit)}" if unit else ""
+
+
+def _outliers(findings: Findings) -> str:
+    """The past runs to check, by their names."""
+    names = [_code(task.label) for task in findings.tasks if task.outlier]
+    return _listed("Past runs to check: unlike the others", names)
 
 
 def _listed(title: str, sentences: list[str]) -> str:

@@ -1,11 +1,11 @@
-"""The files of a saved prior, and what can be wrong with them.
+"""A prior and its files: what is written, and what can be wrong with what is read.
 
-A prior is a folder: `prior.safetensors` holds every array under the path of its field,
-`prior.json` describes them, `README.md` is the model card. There is no pickle, and nothing in the
-files is executed: the description names a known method, and its belief is built from the arrays.
+One file holds every array under the path of its field; `prior.json` describes them. There is no
+pickle, and nothing in the files is executed: the description names a known method, and its belief
+is built from the arrays.
 """
 
-import json
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,42 +16,35 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from metaprior.belief import AbstractContents, Prior, SavedContents, belief_of
-from metaprior.data import Space, TaskFeatures, checked_bounds, direction_sign
-from metaprior.files import replace_folder
+from metaprior.data import Quantity, Space, TaskFeatures, checked_bounds, direction_sign
 from metaprior.findings import Findings
 from metaprior.store._card import model_card
-from metaprior.store._migration import from_format_1
+from metaprior.store._files import DESCRIPTION, PriorFileError, read_files, write_files
+from metaprior.store._migration import up_to_date
 
-FORMAT = "metaprior-prior"
-FORMAT_VERSION = 2
-ARRAYS, DESCRIPTION, CARD = "prior.safetensors", "prior.json", "README.md"
-# Written beside them by `metaprior report`; removed when another prior is saved in the folder.
-REPORT = "report.html"
+# Everything that was learned is in standardised units, or in those of values, which have a limit.
+_LARGEST = 1e150
+# What is raised for JSON values of the wrong type, size or depth.
+UNSUITABLE = (
+    *(AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError),
+    *(IndexError, ZeroDivisionError),
+)
 
 
-class PriorFileError(ValueError):
-    """A folder that cannot be read as a prior, with the reason and what to do."""
+def save_prior(prior: Prior, folder: str | Path, *, replace: bool = True) -> Path:
+    """Write `prior` to `folder`, all or nothing.
 
-
-def save_prior(prior: Prior, folder: str | Path) -> Path:
-    """Write `prior` to `folder`, all or nothing; an earlier prior there is replaced."""
+    - `replace`: whether in place of a prior that is there already; else a PriorFileError.
+    """
     folder = Path(folder)
-    if folder.exists() and not folder.is_dir():
-        raise PriorFileError(f"Cannot save a prior to {folder}: it is a file; name a folder.")
-    held = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-    if held - {ARRAYS, DESCRIPTION, CARD, REPORT} or (held and DESCRIPTION not in held):
-        raise PriorFileError(
-            f"Cannot save a prior to {folder}: it holds files that are not part of a prior; "
-            "name an empty or a new folder."
+    problem = _impossible(prior.contents.arrays)
+    if problem is not None:
+        raise ValueError(
+            f"The prior cannot be saved: {problem}; something went wrong in learning: learn it "
+            "again, and check the values of the past runs."
         )
-    replace_folder(
-        folder,
-        {
-            ARRAYS: save_tensors(_arrays(prior)),
-            DESCRIPTION: (json.dumps(_description(prior), indent=2) + "\n").encode(),
-            CARD: model_card(prior).encode(),
-        },
-    )
+    arrays, card = save_tensors(_arrays(prior)), model_card(prior)
+    write_files(folder, _description(prior), arrays, card, replace=replace)
     return folder
 
 
@@ -61,10 +54,9 @@ def load(folder: str | Path, *, space: Space | None = None) -> Prior:
     - `space`: if given, the prior must be one for this space.
     """
     folder = Path(folder)
-    description = _read_description(folder)
+    files = read_files(folder)
     try:
-        if description["format_version"] == 1:
-            description = from_format_1(description)
+        description = up_to_date(files.description)
         saved_space = Space.from_json(description["space"])
         direction = description["direction"]
         direction_sign(direction)
@@ -77,29 +69,46 @@ def load(folder: str | Path, *, space: Space | None = None) -> Prior:
         features = TaskFeatures() if told is None else TaskFeatures.from_json(told)
         limits = description.get("value_bounds")
         bounds = None if limits is None else checked_bounds(limits)
-    except (KeyError, OverflowError, TypeError, ValueError) as error:
+        quantity = Quantity.from_json(description.get("quantity"))
+    except UNSUITABLE as error:
         raise _damaged(folder, error) from error
     if space is not None and space != saved_space:
         raise PriorFileError(
             f"The prior in {folder} is for the space {saved_space}, not for {space}; load it "
             "without `space`, or learn one for yours."
         )
-    tensors = _read_arrays(folder)
+    path = folder / files.arrays_name
+    tensors = _tensors(path, files.arrays)
     history = {name: tensors.pop(f"history/{name}", np.zeros(0)) for name in history_names}
+    problem = _impossible(tensors)
+    if problem is not None:
+        raise PriorFileError(
+            f"{path} is damaged ({problem}); restore it from a copy or learn the prior again."
+        )
     num_columns = saved_space.num_inputs + features.num_columns
-    contents = _contents(folder, settings, tensors, num_columns)
-    return Prior(saved_space, direction, contents, history, trained_on, findings, features, bounds)
+    contents = _contents(path, settings, tensors, num_columns)
+    return Prior(
+        saved_space,
+        direction,
+        contents,
+        history,
+        trained_on,
+        findings,
+        features,
+        bounds,
+        quantity=quantity,
+    )
 
 
 def _contents(
-    folder: Path, settings: dict[str, Any], arrays: dict[str, np.ndarray], num_columns: int
+    path: Path, settings: dict[str, Any], arrays: dict[str, np.ndarray], num_columns: int
 ) -> AbstractContents:
     """What the files hold, checked.
 
     If they give a belief, they are sound. If not, the method itself is imported, which knows what
     its settings and arrays should be: it has no belief, or it finds out what is wrong.
     """
-    with suppress(AttributeError, KeyError, TypeError, ValueError):
+    with suppress(*UNSUITABLE):
         if belief_of(settings, arrays, num_columns) is not None:
             return SavedContents(settings, arrays, num_columns)
     from metaprior.methods import TrainedContents, UnknownMethodError, filled_surrogate, method_of
@@ -107,15 +116,14 @@ def _contents(
     try:
         method = method_of(settings)
     except UnknownMethodError as error:
-        raise PriorFileError(f"Cannot load the prior in {folder}: {error}.") from error
-    except (KeyError, OverflowError, TypeError, ValueError) as error:
-        raise _damaged(folder, error) from error
+        raise PriorFileError(f"Cannot load the prior in {path.parent}: {error}.") from error
+    except UNSUITABLE as error:
+        raise _damaged(path.parent, error) from error
     try:
         return TrainedContents(method, filled_surrogate(method, arrays, num_columns))
     except ValueError as error:
         raise PriorFileError(
-            f"{folder / ARRAYS} does not fit {DESCRIPTION}: {error}; restore both files from one "
-            "copy."
+            f"{path} does not fit {DESCRIPTION}: {error}; restore both files from one copy."
         ) from error
 
 
@@ -134,11 +142,10 @@ def _description(prior: Prior) -> dict[str, Any]:
     if prior.value_bounds is not None:
         optional["value_bounds"] = list(prior.value_bounds)
     return {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
         "method": dict(prior.contents.settings),
         "space": prior.space.to_json(),
         "direction": prior.direction,
+        "quantity": prior.quantity.to_json(),
         "trained_on": prior.trained_on,
         "findings": None if prior.findings is None else prior.findings.to_json(),
         "history": list(prior.history),
@@ -151,39 +158,21 @@ def _arrays(prior: Prior) -> dict[str, np.ndarray]:
     return {**prior.contents.arrays, **named}
 
 
-def _read_description(folder: Path) -> dict[str, Any]:
-    path = folder / DESCRIPTION
-    if not path.is_file():
-        raise PriorFileError(
-            f"There is no prior in {folder}: {DESCRIPTION} is missing; give the folder that "
-            "`prior.save` wrote."
-        )
+def _tensors(path: Path, data: bytes) -> dict[str, np.ndarray]:
     try:
-        description = json.loads(path.read_text())
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise PriorFileError(
-            f"{path} is not valid JSON ({error}); it is damaged or truncated: restore it from a "
-            "copy or learn the prior again."
-        ) from error
-    if not isinstance(description, dict) or description.get("format") != FORMAT:
-        raise PriorFileError(f"{path} was not written by metaprior; give a folder that was.")
-    version = description.get("format_version")
-    if version not in (1, FORMAT_VERSION):
-        raise PriorFileError(
-            f"{path} has format version {version!r}, and this metaprior reads versions up to "
-            f"{FORMAT_VERSION}; upgrade metaprior, or learn the prior again with this one."
-        )
-    return description
-
-
-def _read_arrays(folder: Path) -> dict[str, np.ndarray]:
-    path = folder / ARRAYS
-    if not path.is_file():
-        raise PriorFileError(f"{path} is missing; restore it from a copy or learn the prior again.")
-    try:
-        return load_tensors(path.read_bytes())
+        return load_tensors(data)
     except (SafetensorError, ValueError, KeyError) as error:
         raise PriorFileError(
             f"{path} cannot be read ({error}); it is damaged, truncated or not a safetensors "
             "file: restore it from a copy or learn the prior again."
         ) from error
+
+
+def _impossible(arrays: Mapping[str, np.ndarray]) -> str | None:
+    """What is in the arrays and cannot have been learned, in words; `None` if nothing is."""
+    for name, array in arrays.items():
+        if array.dtype.kind == "f":
+            sizes = np.abs(array.astype(np.float64))
+            if not np.all(sizes < _LARGEST):
+                return f"{name} holds {array[~(sizes < _LARGEST)].flat[0]:g}"
+    return None

@@ -7,6 +7,15 @@ FINDINGS = {"vanilla": "fitted", "vanilla_log_likelihood": "fitted_log_likelihoo
 WITHOUT_KERNEL = {"FPacohMap", "FPacohVI", "FittedGP", "FixedGP", "LearnedGP", "PacohMap"}
 
 
+def up_to_date(description: dict[str, Any]) -> dict[str, Any]:
+    """A description of any format that is read, as this version of metaprior writes it.
+
+    Format 3 differs from format 2 in checksums and in the name of the arrays, so that whatever else
+    format 2 says stays.
+    """
+    return from_format_1(description) if description["format_version"] == 1 else description
+
+
 def from_format_1(description: dict[str, Any]) -> dict[str, Any]:
     """A description of format 1 as format 2 writes it.
 

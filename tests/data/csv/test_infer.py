@@ -14,7 +14,9 @@ from metaprior.data.csv._infer import infer_dimension
 
 def infer(*cells) -> Any:
     return infer_dimension(
-        [str(cell) for cell in cells], lambda row, problem: ValueError(f"cell {row}: {problem}")
+        [str(cell) for cell in cells],
+        lambda row, problem: ValueError(f"cell {row}: {problem}"),
+        bounds="wider",
     )
 
 
@@ -85,6 +87,16 @@ def test_infer_dimension_tells_uniform_from_log_uniform_draws():
         assert not infer(*even).log
         even_in_log = 10 ** rng.uniform(-4.0, 0.0, 30)
         assert infer(*even_in_log).log
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(st.floats(-1e300, 1e300), min_size=2, max_size=12, unique=True))
+def test_infer_dimension_takes_the_bounds_of_the_data(values):
+    cells = [repr(value + 0.0) for value in values]
+    found = infer_dimension(cells, lambda row, problem: ValueError(f"{row}: {problem}"))
+    if found is not None:
+        assert isinstance(found, Real)
+        assert (found.low, found.high) == (min(values), max(values))
 
 
 @settings(deadline=None, max_examples=300)

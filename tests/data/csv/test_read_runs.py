@@ -185,9 +185,50 @@ def test_read_runs_takes_rows_without_a_value_as_failed(tmp_path):
     read, notes = notes_of(tmp_path, files)
     assert notes == (
         "3 rows have no value (a.csv, row 3, c.csv, row 2, c.csv, row 4): left out, as failed "
-        "evaluations. One run has no value at all (c): left out."
+        "or still to come. One run has no value at all (c): left out."
     )
     assert read.tasks.run(0)[1].tolist() == [1, 3] and read.names_of_runs == ["a", "b"]
+
+
+LAB = """date;operator;when;temp;comment;remark;yield [%]
+2026-10-01;Anna;08:15;20,5;;;1,5
+2026-10-01;Anna;09:30;30,5;;spilled;2,5
+2026-10-01;Anna;11:00;25,0;;;2,0
+"""
+
+
+def test_read_runs_leaves_out_what_says_something_beside_the_point(tmp_path):
+    other = LAB.replace("2026-10-01", "2026-10-02").replace("Anna", "Ben")
+    files = {"a.csv": LAB, "b.csv": other}
+    # Written by `suggest`, and a remark put beside it.
+    files["run.csv"] = "temp,yield [%],bench\n21.5,1.75,the left one\n22,,\n23,failed,cold\n24,2,\n"
+    read, notes = notes_of(tmp_path, files)
+    assert read.space == Space(temp=Real(20.5, 30.5))
+    assert read.tasks.lengths.tolist() == [3, 3, 2]
+    assert read.tasks.names == ("a", "b", "run")
+    assert (read.tasks.quantity.name, read.tasks.quantity.unit) == ("yield [%]", "%")
+    for note in (
+        "Numbers in a.csv, b.csv are read with decimal commas.",
+        "The column 'comment' is empty: left out.",
+        "The column 'remark' holds remarks on some of the rows: left out.",
+        "The column 'when' holds dates or times: left out.",
+        "The column 'date' is not in all of the files, and never changes within a run: left out.",
+        "The column 'operator' is not in all of the files, and never",
+        "The column 'bench' holds text, and is in a few of the files only: left out.",
+        "2 rows have no value (run.csv, row 3, run.csv, row 4): left out, as failed or still",
+    ):
+        assert note in notes, note
+
+
+def test_read_runs_goes_beyond_the_data_only_when_asked_and_says_so(tmp_path):
+    files = {name: "x,y\n1.5,1\n2.5,2\n" for name in ("a.csv", "b.csv")}
+    read, notes = notes_of(tmp_path, files)
+    assert read.space == Space(x=Real(1.5, 2.5)) and "bounds" not in notes
+    read, notes = notes_of(tmp_path, files, bounds="wider")
+    assert read.space == Space(x=Real(1.45, 2.55))
+    assert "x: the bounds, 1.45 to 2.55, go beyond the data, 1.5 to 2.5 (--bounds wider)" in notes
+    with pytest.raises(ValueError, match="Unknown bounds 'all'; give 'data'"):
+        read_runs(write(tmp_path, files), bounds="all")
 
 
 def test_read_runs_keeps_repeated_rows(tmp_path):

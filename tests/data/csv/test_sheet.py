@@ -48,8 +48,7 @@ def test_read_sheet_counts_rows_as_a_spreadsheet_does(tmp_path):
 
 def test_read_sheet_notes_what_was_done_to_a_file(tmp_path):
     assert sheet_of(tmp_path, "x,y\n1,2\n").notes == []
-    (note,) = sheet_of(tmp_path, "x;y\n1;2,5\n").notes
-    assert "a.csv are read with decimal commas" in note
+    assert sheet_of(tmp_path, "x;y\n1;2,5\n").decimal_commas
     (note,) = sheet_of(tmp_path, ",x,y\n1,5,6\n2,7,8\n").notes
     assert "has no name and counts rows" in note
 

@@ -110,6 +110,7 @@ def read_history(
         direction=direction,
         features=_features(used, names_of_features) if names_of_features else None,
         value_bounds=value_bounds,
+        names=[study.name for study in used],
     )
     return History(
         tasks,

@@ -4,6 +4,7 @@ import abc
 import io
 import tempfile
 import zipfile
+import zlib
 from pathlib import Path
 from urllib.parse import quote
 
@@ -11,7 +12,7 @@ from optuna.artifacts import download_artifact, upload_artifact
 from optuna.trial import Trial
 
 from metaprior.belief import Prior
-from metaprior.store import ARRAYS, CARD, DESCRIPTION, PriorFileError, load
+from metaprior.store import PriorFileError, is_prior_file, load
 
 FOLDER, ARTIFACT = "folder", "artifact"
 
@@ -83,8 +84,9 @@ def pack(folder: Path) -> bytes:
     """The files of a saved prior as one."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name in (ARRAYS, DESCRIPTION, CARD):
-            archive.write(folder / name, name)
+        for path in sorted(folder.iterdir()):
+            if is_prior_file(path.name):
+                archive.write(path, path.name)
     return buffer.getvalue()
 
 
@@ -93,9 +95,9 @@ def unpack(data: bytes, folder: Path) -> Path:
     folder.mkdir()
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            for name in (ARRAYS, DESCRIPTION, CARD):
+            for name in filter(is_prior_file, archive.namelist()):
                 (folder / name).write_bytes(archive.read(name))
-    except (zipfile.BadZipFile, KeyError) as error:
+    except (zipfile.BadZipFile, zlib.error) as error:
         raise PriorFileError(
             f"The stored prior cannot be unpacked ({error}); restore an older version."
         ) from None

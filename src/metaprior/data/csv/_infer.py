@@ -6,11 +6,14 @@
 | `true` and `false` | `Categorical([False, True])` |
 | other text | `Categorical`, the choices sorted |
 | whole numbers, written without a point | `Integer` from the smallest to the largest |
-| other numbers | `Real`, on both sides wider by a twentieth of their range |
+| other numbers | `Real` from the smallest to the largest |
 
 Numbers are taken on a log scale if they are positive, span two decades or more, and are spread more
-evenly there. A bound is not moved past 0, nor past 1 if all numbers lie between 0 and 1: learning
-rates and fractions stay what they are. Numbers on a grid get its step (see `_grid_of`).
+evenly there. Numbers on a grid get its step (see `_grid_of`).
+
+With `bounds="wider"`, a `Real` is wider by a twentieth of the range on both sides. A bound is not
+moved past 0, nor past 1 if all numbers lie between 0 and 1: learning rates and fractions stay what
+they are.
 """
 
 import math
@@ -26,6 +29,7 @@ from metaprior.data._points import Complaint
 from metaprior.data.csv._cells import BOOLS, number, refuse_missing
 from metaprior.words import shortened
 
+BOUNDS = ("data", "wider")
 WIDENED = 0.05
 DECADES = 2.0
 # More texts than this in one column are names, dates or remarks, and no choices.
@@ -44,8 +48,23 @@ _MOST_DECIMALS = 12
 _DIGITS = 3
 
 
-def infer_dimension(cells: list[str], complain: Complaint) -> Dimension | None:
-    """The dimension that a column looks like; `None` if all its cells are the same."""
+def checked_choice_of_bounds(bounds: str) -> str:
+    """`bounds`, if it is one of those there are."""
+    if bounds not in BOUNDS:
+        raise ValueError(
+            f"Unknown bounds {bounds!r}; give 'data', the lowest and highest value of each column, "
+            "or 'wider', a little more than these."
+        )
+    return bounds
+
+
+def infer_dimension(
+    cells: list[str], complain: Complaint, *, bounds: str = "data"
+) -> Dimension | None:
+    """The dimension that a column looks like; `None` if all its cells are the same.
+
+    - `bounds`: of numbers: those of the `"data"`, or `"wider"` ones.
+    """
     refuse_missing(cells, complain)
     numbers = [number(cell) for cell in cells]
     are_numbers = [value is not None for value in numbers]
@@ -66,10 +85,10 @@ def infer_dimension(cells: list[str], complain: Complaint) -> Dimension | None:
     if whole and max(abs(low), abs(high)) <= _LARGEST_INTEGER:
         return Integer(int(low), int(high), log=log, step=None if step is None else int(step))
     try:
-        bounds = _widened(low, high, log)
+        ends = (low, high) if bounds == "data" else _widened(low, high, log)
         if step is not None:
-            return Real(*_on_grid(low, high, bounds, step), step=float(step))
-        return Real(*bounds, log=log)
+            return Real(*_on_grid(low, high, ends, step), step=float(step))
+        return Real(*ends, log=log)
     except ValueError as error:
         first = int(np.argmax(values))
         raise complain(

@@ -12,8 +12,10 @@ from jaxtyping import Float
 from metaprior.data import (
     Bounds,
     Categorical,
+    Dimension,
     Integer,
     Points,
+    Quantity,
     Real,
     Space,
     Tasks,
@@ -28,7 +30,7 @@ from metaprior.data.csv._cells import (
     values_of,
 )
 from metaprior.data.csv._features import features_of_runs, is_constant, never_changes
-from metaprior.data.csv._infer import infer_dimension
+from metaprior.data.csv._infer import checked_choice_of_bounds, infer_dimension
 from metaprior.data.csv._notes import (
     listed,
     note_on_direction,
@@ -69,6 +71,8 @@ def read_runs(
     ignore: Collection[str] = (),
     features: Collection[str] = (),
     value_bounds: Bounds | None = None,
+    unit: str | None = None,
+    bounds: str = "data",
 ) -> RunsRead:
     """Past runs from CSV files.
 
@@ -86,10 +90,13 @@ def read_runs(
     - `features`: columns that say something of the whole run, the same in all of its rows; an empty
       cell says nothing. Columns that never change within a run are no dimensions, named or not.
     - `value_bounds`: limits that no value can be beyond.
+    - `bounds`: of inferred dimensions: those of the `"data"`, or a little `"wider"`.
+    - `unit`: of the value; by default as its column says it: `yield_pct`, `force [N]`.
     """
     if isinstance(features, str):
         features = (features,)
     direction_sign(direction)
+    checked_choice_of_bounds(bounds)
     sheets = [read_sheet(path) for path in csv_files(paths)]
     roles = roles_of(
         sheets,
@@ -100,6 +107,8 @@ def read_runs(
         features=tuple(features),
     )
     notes = [note for sheet in sheets for note in sheet.notes]
+    notes += _note_on_decimal_commas([sheet for sheet in sheets if sheet.decimal_commas])
+    notes += [f"The column {name!r} {reason}." for name, reason in roles.beside.items()]
     if roles.guessed:
         notes.append(f"The value is taken from {roles.value!r}, the last column of numbers.")
     notes += note_on_direction(roles.value, direction)
@@ -113,7 +122,7 @@ def read_runs(
         )
     values = _values(runs, roles.value)
     if space is None:
-        space, left_out = _inferred(runs, roles.dimensions)
+        space, left_out = _inferred(runs, roles.dimensions, bounds)
         notes += [*left_out, *notes_on_counters(runs, space)]
     points = _points(runs, space)
     notes += notes_on_values(runs, values)
@@ -123,8 +132,18 @@ def read_runs(
         direction=direction,
         features=features_of_runs(runs, features) if features else None,
         value_bounds=value_bounds,
+        names=[run.name for run in runs],
+        quantity=Quantity.of_column(roles.value, unit),
     )
     return RunsRead(tasks, space, [run.name for run in runs], notes, roles.value, len(sheets))
+
+
+def _note_on_decimal_commas(sheets: list[Sheet]) -> list[str]:
+    """A sentence on the files whose numbers are written with decimal commas."""
+    if not sheets:
+        return []
+    paths = listed([str(sheet.path) for sheet in sheets])
+    return [f"Numbers in {paths} are read with decimal commas."]
 
 
 def _text_runs(sheets: list[Sheet], roles: Roles, features: Collection[str]) -> list[TextRun]:
@@ -171,7 +190,9 @@ def _without_failures(runs: list[TextRun]) -> tuple[list[TextRun], list[str]]:
     notes = []
     if failed:
         several = f"{len(failed)} rows have" if len(failed) > 1 else "One row has"
-        notes.append(f"{several} no value ({listed(failed)}): left out, as failed evaluations.")
+        notes.append(
+            f"{several} no value ({listed(failed)}): left out, as failed or still to come."
+        )
     if empty:
         several = f"{len(empty)} runs have" if len(empty) > 1 else "One run has"
         notes.append(f"{several} no value at all ({listed(empty)}): left out.")
@@ -195,9 +216,9 @@ def _values(runs: list[TextRun], name: str) -> list[Float[np.ndarray, " _"]]:
     return np.split(np.array(numbers, float), ends[:-1])
 
 
-def _inferred(runs: list[TextRun], names: list[str]) -> tuple[Space, list[str]]:
+def _inferred(runs: list[TextRun], names: list[str], bounds: str) -> tuple[Space, list[str]]:
     """The space that the columns look like, and a sentence on columns that never change, or never
-    within a run."""
+    within a run, and on bounds beyond the data."""
     of_runs = [
         name
         for name in names
@@ -205,7 +226,7 @@ def _inferred(runs: list[TextRun], names: list[str]) -> tuple[Space, list[str]]:
         and not is_constant(column_of(runs, name))
     ]
     found = {
-        name: infer_dimension(column_of(runs, name), complaint(runs, name))
+        name: infer_dimension(column_of(runs, name), complaint(runs, name), bounds=bounds)
         for name in names
         if name not in of_runs
     }
@@ -234,7 +255,24 @@ def _inferred(runs: list[TextRun], names: list[str]) -> tuple[Space, list[str]]:
         for name, dimension in dimensions.items()
         if not isinstance(dimension, Categorical) and dimension.step is not None
     ]
+    notes += _notes_on_wider_bounds(runs, dimensions)
     return Space(**dimensions), notes
+
+
+def _notes_on_wider_bounds(runs: list[TextRun], dimensions: dict[str, Dimension]) -> list[str]:
+    """A sentence for each dimension with a bound that is beyond the data."""
+    notes = []
+    for name, dimension in dimensions.items():
+        if isinstance(dimension, Categorical):
+            continue
+        numbers = [float(cell) for cell in column_of(runs, name)]
+        low, high = min(numbers), max(numbers)
+        if dimension.low < low or dimension.high > high:
+            notes.append(
+                f"{name}: the bounds, {dimension.low:g} to {dimension.high:g}, go beyond the data, "
+                f"{low:g} to {high:g} (--bounds wider): check that the machine may be set so."
+            )
+    return notes
 
 
 def _multiples(dimension: Real | Integer) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from metaprior.data import Space
+from metaprior.data.csv._beside import beside_the_point
 from metaprior.data.csv._cells import number
 from metaprior.data.csv._features import is_constant, never_changes
 from metaprior.data.csv._sheet import Sheet
@@ -18,12 +19,14 @@ class Roles(NamedTuple):
     - `value`: the column to be optimised; `tasks`: for each sheet, the column that names the run,
       or `None` if the sheet is one run; `dimensions`: all others, in order.
     - `guessed`: whether the value is the last column of numbers, since no name was known.
+    - `beside`: why each column that only says something beside the point is left out.
     """
 
     value: str
     tasks: list[str | None]
     dimensions: list[str]
     guessed: bool
+    beside: dict[str, str]
 
 
 def roles_of(
@@ -79,11 +82,35 @@ def roles_of(
                 f"of {_listed(sheet.columns)} with --value (value=... in Python)."
             )
     dimensions = [[name for name in names if name != value] for names in left]
+    beside = _beside(sheets, tasks, dimensions, known)
+    dimensions = [[name for name in names if name not in beside] for names in dimensions]
     if space is None:
         _check_same(sheets, dimensions)
-        return Roles(value, tasks, dimensions[0], guessed)
+        return Roles(value, tasks, dimensions[0], guessed, beside)
     _check_space(sheets, tasks, dimensions, space)
-    return Roles(value, tasks, list(space.names), guessed)
+    return Roles(value, tasks, list(space.names), guessed, beside)
+
+
+def _beside(
+    sheets: list[Sheet],
+    tasks: list[str | None],
+    dimensions: list[list[str]],
+    known: Collection[str],
+) -> dict[str, str]:
+    """The columns that are no dimensions whatever the others are, and why, in words."""
+    found = {}
+    for name in dict.fromkeys(name for names in dimensions for name in names):
+        if name not in known:
+            runs = [
+                run
+                for sheet, task in zip(sheets, tasks, strict=True)
+                for run in _cells(sheet, task, name)
+            ]
+            share = sum(name in sheet.columns for sheet in sheets) / len(sheets)
+            reason = beside_the_point(runs, share=share)
+            if reason is not None:
+                found[name] = reason
+    return found
 
 
 def _task_column(sheet: Sheet, task: str | None, taken: Collection[str | None]) -> str | None:

@@ -24,12 +24,14 @@ class Sheet(NamedTuple):
     - `columns`: by name, in the order of the file; all of one length.
     - `rows`: where in the file the cells of each index stand.
     - `notes`: what was done to the file that the user might not expect.
+    - `decimal_commas`: whether its numbers are written with them.
     """
 
     path: Path
     columns: dict[str, list[str]]
     rows: list[int]
     notes: list[str]
+    decimal_commas: bool
 
 
 def read_sheet(path: Path) -> Sheet:
@@ -52,7 +54,7 @@ def read_sheet(path: Path) -> Sheet:
                 f"{len(header)}; repair the row, and put quotes around cells with {delimiter!r}."
             )
     cells = [[record[i] for _, record in records] for i in range(len(header))]
-    notes = []
+    notes, decimal_commas = [], False
     if not header[0]:
         if not _counts(cells[0]):
             raise ValueError(f"{path}, row {header_row}: column 1 has no name; name it.")
@@ -60,9 +62,9 @@ def read_sheet(path: Path) -> Sheet:
         notes.append(f"The first column of {path} has no name and counts rows: it is left out.")
     if delimiter != "," and has_decimal_commas(cells):
         cells = [[with_point(cell) for cell in column] for column in cells]
-        notes.append(f"Numbers in {path} are read with decimal commas.")
+        decimal_commas = True
     columns = dict(zip(header, cells, strict=True))
-    return Sheet(path, columns, [row for row, _ in records], notes)
+    return Sheet(path, columns, [row for row, _ in records], notes, decimal_commas)
 
 
 def bytes_of(path: Path) -> bytes:

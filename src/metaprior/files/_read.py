@@ -1,0 +1,51 @@
+"""Reading files that may be anything: one sentence instead of a hang, and strict JSON."""
+
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+# What no whole number in a file of ours comes near; more digits than this fit into no float.
+_MOST_DIGITS = 300
+# Files are read whole: beyond this one is not ours.
+LARGEST = 1 << 31
+
+
+def read_file(path: Path) -> bytes:
+    """The content of the plain file at `path`; an OSError for anything else, pipes included."""
+    number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(number, "rb") as file:
+        found = os.fstat(number)
+        if stat.S_ISDIR(found.st_mode):
+            raise IsADirectoryError(21, "Is a folder", str(path))
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(22, "Not a plain file", str(path))
+        if found.st_size > LARGEST:
+            raise OSError(27, "Larger than 2 GiB", str(path))
+        return file.read()
+
+
+def parse_json(data: bytes) -> Any:
+    """What the JSON text `data` says; a ValueError for what a careful writer does not write."""
+    try:
+        return json.loads(
+            data.decode("utf-8"), object_pairs_hook=_without_repetition, parse_int=_whole
+        )
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    named = dict(pairs)
+    if len(named) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise ValueError(f"it names {twice[:40]!r} twice")
+    return named
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError(f"it has a whole number of {len(digits)} digits")
+    return int(digits)
