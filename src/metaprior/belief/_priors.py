@@ -59,12 +59,22 @@ class Priors:
 
     def for_task(self, features: Features) -> "Priors":
         """The priors for a task of which `features` are known: see `Prior.for_task`."""
-        constraints = {
-            name: None if prior is None else prior.for_task(features)
-            for name, prior in self.constraints.items()
-        }
-        objectives = {name: prior.for_task(features) for name, prior in self.objectives.items()}
-        return replace(self, objectives=objectives, constraints=constraints)
+        names = {name for prior in self.learned.values() for name in prior.features.names}
+        unknown = {name: value for name, value in features.items() if name not in names}
+
+        def known(prior: Prior) -> Features:
+            """What this prior knows of them; with what no prior knows, which is an error."""
+            own = {n: value for n, value in features.items() if n in prior.features.names}
+            return {**own, **unknown}
+
+        return replace(
+            self,
+            objectives={name: p.for_task(known(p)) for name, p in self.objectives.items()},
+            constraints={
+                name: None if p is None else p.for_task(known(p))
+                for name, p in self.constraints.items()
+            },
+        )
 
     def save(self, folder: str | Path) -> Path:
         """Write the priors to a folder: one folder for each, and a list of them."""
