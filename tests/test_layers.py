@@ -9,13 +9,14 @@ import metaprior
 
 SOURCE = Path(metaprior.__file__).parent
 HEAVY = {
-    *("torch", "gpytorch", "botorch", "linear_operator"),
+    *("torch", "gpytorch", "botorch", "linear_operator", "ax", "mlflow"),
     *("optuna", "pandas", "matplotlib", "sklearn"),
 }
 # Packages that are themselves imported on first use, and then need it.
 OWN_HOST = {
     "plots": {"matplotlib"},
     "lab": {"matplotlib"},
+    "adapters.ax": {"ax", "torch", "botorch"},
     "adapters.botorch": {"torch", "gpytorch", "botorch", "linear_operator"},
     "adapters.optuna": {"optuna"},
     "adapters.sklearn": {"sklearn"},
@@ -30,7 +31,7 @@ ALLOWED: dict[str, set[str]] = {
     "findings": {"words"},
     "data": {"words", "files"},
     "belief": {"words", "data", "findings", "methods", "store"},
-    "bo": {"words", "data", "belief"},
+    "bo": {"words", "files", "data", "belief"},
     "gp": set(),
     "processes": {"gp"},
     "meta": {"data", "gp", "processes"},

@@ -96,6 +96,12 @@ def test_history_keeps_to_given_conditions():
     history, params = history_of(boosting, space=narrow)
     outside = sum(p["booster"] == "gbtree" for p in params[0])
     assert history.studies[0].left_out == {"outside the space": outside}
+    first = next(i for i, p in enumerate(params[0]) if p["booster"] == "gbtree")
+    others = sum(p["booster"] == "gbtree" for own in params for p in own) - 1
+    assert history.notes[0] == (
+        f"The parameter 'eta' is there where the space forbids it, in trial {first} of study 's0' "
+        f"and {others} more: left out."
+    )
 
 
 def test_history_makes_presence_without_a_rule_a_switch():

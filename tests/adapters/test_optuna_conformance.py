@@ -98,3 +98,40 @@ class TestRelativeWithConstraint(RelativeSamplerTestCase, SingleOnlySamplerTestC
         prior = prior_over("xy", 0.1, 0.4)
         constraint = replace(prior, direction="minimize")
         return lambda: MetaPriorSampler(mp.Priors({"value": prior}, {"c": constraint}), seed=0)
+
+
+@cache
+def conditional_prior():
+    """A prior over Optuna's own conditional objective, whose other spaces have x as a number."""
+    space = mp.Space(
+        x=mp.Categorical([True, False]),
+        y=mp.Real(0, 1, when={"x": [True]}),
+        z=mp.Real(0, 1, when={"x": [False]}),
+    )
+    runs = [
+        ([{"x": True, "y": 0.2}, {"x": False, "z": 0.7}, {"x": True, "y": 0.9}], [i, i + 0.5, 1.0])
+        for i in (0.0, 0.2, 0.4)
+    ]
+    tasks = mp.Tasks.from_runs(runs, space=space, direction="minimize")
+    return mp.learn(tasks, method=mp.methods.FixedGP(), seed=0)
+
+
+@pytest.mark.study
+class TestConditional(BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase):
+    """The prior knows which parameter exists where, in a space that other tests do not keep to."""
+
+    @pytest.fixture
+    def sampler(self):
+        return lambda: MetaPriorSampler(conditional_prior(), seed=0)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        BasicSamplerTestCase.test_conditional_parameter_objective,
+        BasicSamplerTestCase.test_conditional_sample_independent,
+        BasicSamplerTestCase.test_partial_fixed_sampling,
+    ],
+)
+def test_sampler_with_conditions_keeps_to_the_quick_rules(rule):
+    rule(BasicSamplerTestCase(), lambda: MetaPriorSampler(conditional_prior(), seed=0))

@@ -337,8 +337,8 @@ def test_read_history_refuses_a_parameter_of_two_kinds(memory):
     add_study(memory, "words", [trial(1.0, x=(word, either)) for word in "ab"])
     refuses(
         memory,
-        "The parameter 'x' is a number in study 'numbers' and categorical in study 'words'; "
-        "choose studies in which it is the same.",
+        "The parameter 'x' is a number in trial 0 of study 'numbers' and categorical in trial 0 of "
+        "study 'words'; choose studies in which it is the same.",
     )
     assert read_history(memory, studies=["words"]).tasks.space == mp.Space(
         x=mp.Categorical(["a", "b"])

@@ -19,10 +19,10 @@ from optuna.trial import TrialState
 from typer.testing import CliRunner
 
 import metaprior as mp
+from metaprior.adapters._packed import pack, unpack
 from metaprior.adapters.optuna import MetaPriorSampler, restore, versions_in
 from metaprior.adapters.optuna._ledger import HEARTBEAT, StorageLedger
 from metaprior.adapters.optuna._relearning import finished_studies
-from metaprior.adapters.optuna._version_store import pack, unpack
 from metaprior.cli._app import app
 from metaprior.lifelong import Version
 from tests.adapters.lifelong_workers import NAME, SPACE, objective, stand_in

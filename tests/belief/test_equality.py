@@ -119,8 +119,8 @@ def test_belief_fit_is_no_worse_than_compiled_fit(run, length):
             process.kernel.log_lengthscale,
         ]
     )
-    density = HyperParameterDensity(x, y)
-    ours = fit(x, y, num_steps=25)
+    density = HyperParameterDensity(x[None], y[None])
+    (ours,) = fit(x[None], y[None], num_steps=25)
     found, expected = density.values(np.stack([ours, theirs]))
     assert found >= expected - 1e-6
     # The control: the comparison is one of optima, which a small step from them loses.

@@ -203,6 +203,14 @@ TREE = Categorical(["tree", "linear"])
             "circle: 'a' -> 'b' -> 'c' -> 'a'",
         ),
         ({"a": Categorical(["x", "y"], when={"a": ["x"]})}, "circle: 'a' -> 'a'"),
+        (
+            {
+                "a": TREE,
+                "b": Integer(1, 3, when={"a": ["tree"]}),
+                "c": Real(0, 1, when={"a": ["linear"], "b": [2, 3]}),
+            },
+            r"'c' never exists.*need 'a' to be one of \['linear'\] and one of \['tree'\]",
+        ),
     ],
 )
 def test_conditions_that_cannot_be_are_refused(dimensions, message):

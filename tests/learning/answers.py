@@ -50,18 +50,6 @@ class Slope(AbstractSurrogate):
         return Level(jnp.asarray(0.0), self.slope, jnp.asarray(1.0))
 
 
-class Unmoved(AbstractSurrogate):
-    """Expects 0, give or take 1, whatever it has seen."""
-
-    def condition(self, run: Run) -> Level:
-        return Level(jnp.asarray(0.0), jnp.asarray(0.0), jnp.asarray(1.0))
-
-
-def quick_baseline(num_columns: int, num_steps: int) -> Unmoved:
-    """In place of a fitted GP, which takes long to compile."""
-    return Unmoved()
-
-
 def tasks_of(*values: list[float]) -> Tasks:
     """Runs of these values, at points that are an equal distance apart."""
     runs = [(np.linspace(0.0, 1.0, len(v))[:, None], v) for v in values]

@@ -17,6 +17,7 @@ from metaprior.learning._exam import (
     shuffled,
     spread_of,
 )
+from metaprior.learning._predict import CompiledPredictors
 from tests.learning.answers import LastSeen, tasks_of
 
 
@@ -83,7 +84,8 @@ def test_examine_by_hand():
     assert exam.is_real.tolist() == [[True] * 3, [True, True, False]]
     assert exam.contexts == (0, 1, 2)
     fold_of, taking_part = np.array([0, 1, 1]), np.array([True, True, False])
-    answers = examine(LastSeen(jnp.asarray(SHIFTS)), exam, fold_of, taking_part)
+    priors = CompiledPredictors(LastSeen(jnp.asarray(SHIFTS)))
+    answers = examine(priors, exam, fold_of, taking_part)
     counted = 0
     for entry in range(3):
         for place in range(3):

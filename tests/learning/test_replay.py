@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metaprior.data import Run
-from metaprior.learning import _replay
 from metaprior.learning._exam import exam_of, folds_of
+from metaprior.learning._predict import CompiledPredictors
 from metaprior.learning._replay import (
     BETA,
     FEWEST_POINTS,
@@ -23,7 +23,7 @@ from metaprior.learning._replay import (
     summary,
 )
 from metaprior.methods import AbstractGaussianPosterior, AbstractSurrogate, Moments
-from tests.learning.answers import LastSeen, Level, Slope, quick_baseline, tasks_of
+from tests.learning.answers import LastSeen, Level, Slope, tasks_of
 
 CAPACITY = 6
 
@@ -32,7 +32,7 @@ def order(surrogate: AbstractSurrogate, x: list[float], y: list[float]) -> list[
     length, spare = len(x), CAPACITY - len(x)
     alone = jax.tree.map(lambda leaf: leaf[None], surrogate)
     found = query_order(
-        alone,
+        CompiledPredictors(alone),
         np.zeros((1, 1), int),
         np.array([[*x, *[9.0] * spare]])[..., None],
         np.array([[*y, *[9.0] * spare]]),
@@ -108,7 +108,7 @@ def test_query_order_mixes_the_members_of_a_run():
     """The bound of the mixture has the disagreement of the members in it; the third takes no
     part."""
     x, y = np.array([[0.0, 0.5, 1.0]])[..., None], np.zeros((1, 3))
-    slopes = Slope(jnp.array([-9.0, 8.0, 100.0]))
+    slopes = CompiledPredictors(Slope(jnp.array([-9.0, 8.0, 100.0])))
     found = query_order(slopes, np.array([[0, 1]]), x, y, np.array([3]), enough=np.array([np.inf]))
     # Means of 0, -0.25 and -0.5, and standard deviations of 1, 4.4 and 8.6.
     assert found[0].tolist() == [2, 1, 0]
@@ -119,7 +119,7 @@ def test_query_order_is_no_matter_after_a_value_that_is_enough():
     x, y = np.array([[0.1, 0.3, 0.5, 0.9]])[..., None], np.array([[0.0, 1.0, 2.0, 5.0]])
     for enough, order in ((5.0, [3, 1, 2, 0]), (np.inf, [3, 2, 1, 0])):
         found = query_order(
-            Slope(jnp.array([1.0])),
+            CompiledPredictors(Slope(jnp.array([1.0]))),
             np.zeros((1, 1), int),
             x,
             y,
@@ -175,14 +175,14 @@ def test_summary_of_one_run_has_no_interval():
     assert found.saved_evaluations == 1.0 and found.saved_interval is None
 
 
-def test_replay_uses_the_surrogate_that_did_not_see_the_run(monkeypatch):
+def test_replay_uses_the_prior_that_did_not_see_the_run():
     """In the first fold large points are expected to be good, and are; in the second small ones are
     expected to be good, and are not."""
-    monkeypatch.setattr(_replay, "fitted_gp", quick_baseline)
     rising = [float(i) for i in range(6)]
     tasks = tasks_of(rising, [1.0, 2.0], rising, rising[:5], rising)
     exam = exam_of(tasks, folds_of(5, 2))
-    found = replay(Slope(jnp.array([[1.0], [-1.0]])), exam, np.arange(1))
+    priors = CompiledPredictors(Slope(jnp.array([1.0, -1.0])))
+    found = replay(priors, np.array([[0], [1]]), exam, np.arange(1))
     assert found is not None
     # Without the run of two points, which is too short to choose from.
     assert FEWEST_POINTS > 2 and len(found.learned) == 4
@@ -196,4 +196,5 @@ def test_replay_uses_the_surrogate_that_did_not_see_the_run(monkeypatch):
 def test_replay_is_none_if_all_runs_are_short():
     tasks = tasks_of([1.0], [1.0, 2.0])
     exam = exam_of(tasks, folds_of(2, 2))
-    assert replay(LastSeen(jnp.zeros((2, 1))), exam, np.arange(1)) is None
+    priors = CompiledPredictors(LastSeen(jnp.zeros(2)))
+    assert replay(priors, np.array([[0], [1]]), exam, np.arange(1)) is None

@@ -387,7 +387,7 @@ NESTED_DAMAGES = {
         edited(lambda d: d | {"method": d["method"] | {"prior_trust": "0.9"}}),
         "prior_trust of Guarded is '0.9', which is not a number",
     ),
-    "too deep": (nested(lambda b: wrapped(300)), "nested more than 4 deep"),
+    "too deep": (nested(lambda b: wrapped(40)), "nested more than 4 deep"),
 }
 
 

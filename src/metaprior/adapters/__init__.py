@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 from metaprior.adapters._host import StudyUse as StudyUse
 
 if TYPE_CHECKING:
+    from metaprior.adapters import ax as ax
     from metaprior.adapters import botorch as botorch
     from metaprior.adapters import optuna as optuna
     from metaprior.adapters import sklearn as sklearn
 
-_ADAPTERS = ("botorch", "optuna", "sklearn")
+_ADAPTERS = ("ax", "botorch", "optuna", "sklearn")
 
 
 def __getattr__(name: str) -> Any:

@@ -9,6 +9,7 @@ from metaprior.belief._contents import AbstractContents as AbstractContents
 from metaprior.belief._contents import SavedContents as SavedContents
 from metaprior.belief._extended import ExtendedBelief as ExtendedBelief
 from metaprior.belief._fitted import FittedBelief as FittedBelief
+from metaprior.belief._fitted import fitted_runs as fitted_runs
 from metaprior.belief._frozen import FrozenProcesses as FrozenProcesses
 from metaprior.belief._kernels import AbstractStackedKernel as AbstractStackedKernel
 from metaprior.belief._kernels import StackedConstantKernel as StackedConstantKernel
@@ -42,10 +43,12 @@ from metaprior.belief._past import past_means as past_means
 from metaprior.belief._prior import Posterior as Posterior
 from metaprior.belief._prior import Prior as Prior
 from metaprior.belief._priors import Priors as Priors
+from metaprior.belief._processes import pick as pick
 from metaprior.belief._read import belief_of as belief_of
 from metaprior.belief._read import guard_around as guard_around
 from metaprior.belief._read import has_belief as has_belief
 from metaprior.belief._read import is_weighable as is_weighable
+from metaprior.belief._read import stacked_belief as stacked_belief
 from metaprior.belief._settings import Settings as Settings
 from metaprior.belief._settings import method_name as method_name
 from metaprior.belief._view import EXPONENTIAL as EXPONENTIAL

@@ -5,6 +5,7 @@ for compiled code are `metaprior.methods.AbstractSurrogate` and what it is condi
 """
 
 import abc
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -28,6 +29,8 @@ from metaprior.belief._mixture import (
     sample_of,
     slopes_of,
 )
+
+Foresight = Callable[[int], MemberMoments]
 
 
 class AbstractBelief(abc.ABC):
@@ -61,6 +64,14 @@ class AbstractBelief(abc.ABC):
             for context, until in stages(len(y))
         ]
         return joined(found)
+
+    def foresight(self, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"]) -> Foresight:
+        """What each member expects at all points of a run, from so many of its first points."""
+
+        def after(num: int) -> MemberMoments:
+            return members_of(self.groups(x[:num], y[:num]), x)[0]
+
+        return after
 
     def trust(self, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"]) -> float | None:
         """Trust in the past after a run, between 0 and 1; `None` without a guard."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from metaprior.belief._belief import AbstractBelief
+from metaprior.belief._belief import AbstractBelief, Foresight
 from metaprior.belief._conditioned import (
     ConditionedProcesses,
     Observed,
@@ -13,6 +13,7 @@ from metaprior.belief._conditioned import (
     observed,
 )
 from metaprior.belief._in_turn import WeightedProcesses, moments_in_turn
+from metaprior.belief._members import MemberMoments
 from metaprior.belief._mixture import BeliefMoments, Groups, equal_group
 from metaprior.belief._processes import GaussianProcesses
 from metaprior.belief._refine import LogSpread, condition_refined
@@ -45,6 +46,17 @@ class ProcessBelief(AbstractBelief):
             return WeightedProcesses(self._conditioned(run), equal)
 
         return moments_in_turn(conditioned, self.processes, self._observed(x, y))
+
+    def foresight(self, x, y) -> Foresight:
+        # The processes see every point once, however often they are conditioned.
+        run = self._observed(x, y)
+
+        def after(num: int) -> MemberMoments:
+            members = self._conditioned(run.first(num))
+            mean, variance = members.moments_at(run.seen, run.covariance[:, :num])
+            return MemberMoments(mean, variance, members.noise_in_units)
+
+        return after
 
     def _observed(self, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"]) -> Observed:
         return observed(self.processes, x, y, self.y_mean, self.y_std)

@@ -15,9 +15,18 @@ from metaprior.belief._linalg import require_finite
 from metaprior.belief._settings import method_name
 from metaprior.belief._view import EmbeddingView
 from metaprior.belief._window import SeenThrough, seen_beside
-from metaprior.data import Features, Points, Quantity, Space, TaskFeatures, direction_sign
+from metaprior.data import (
+    LARGEST_VALUE,
+    Features,
+    Points,
+    Quantity,
+    Space,
+    TaskFeatures,
+    as_native,
+    direction_sign,
+)
 from metaprior.findings import Findings
-from metaprior.words import Summary, counted, listed
+from metaprior.words import Summary, counted, listed, shortened
 
 if TYPE_CHECKING:
     from metaprior.methods import AbstractMethod, AbstractSurrogate
@@ -112,6 +121,10 @@ class Prior:
         num_columns = self.space.num_columns + self.features.num_columns
         contents = SavedContents(self.contents.settings, self.contents.arrays, num_columns)
         return state | {"contents": contents}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Prior":
+        """Itself, since it never changes: hosts copy their settings deeply, again and again."""
+        return self
 
     def __repr__(self) -> str:
         return self._summary().as_text()
@@ -234,10 +247,23 @@ class Posterior:
 
 def oriented_values(values: Iterable[Any], count: int, direction: str) -> Float[np.ndarray, " m"]:
     """Observed values as a checked array in which larger is better."""
-    y = np.asarray(values, float).reshape(-1)
+    raw = values if isinstance(values, np.ndarray) else np.array(list(values), object)
+    if raw.dtype.kind not in "iuf":
+        for row, value in enumerate(raw.reshape(-1).tolist()):
+            if isinstance(as_native(value), (bool, str, bytes)):
+                raise ValueError(
+                    f"The value in row {row} is {shortened(value)}, which is not a number; give "
+                    "numbers."
+                )
+    try:
+        y = np.asarray(raw, float).reshape(-1)
+    except (OverflowError, TypeError, ValueError):
+        raise ValueError(
+            f"The values {shortened(values)} are not all numbers; give one finite number per point."
+        ) from None
     if len(y) != count:
         raise ValueError(f"Got {count} points but {len(y)} values; give one value per point.")
-    bad = np.flatnonzero(~np.isfinite(y))
+    bad = np.flatnonzero(~(np.abs(y) <= LARGEST_VALUE))
     if len(bad):
         raise ValueError(
             f"The value in row {bad[0]} is {y[bad[0]]}; drop the row, or fix it, before "

@@ -54,6 +54,20 @@ def belief_of(
     return belief
 
 
+def stacked_belief(
+    settings: Settings, arrays: Mapping[str, np.ndarray], num_columns: int
+) -> AbstractBelief:
+    """Priors of one gradient-trained method that has a form in NumPy, as one belief: its members
+    are those of the first prior, then those of the second, and so on.
+
+    - `arrays`: with a leading axis that counts the priors.
+    """
+    stacked = StackedArrays(dict(arrays))
+    belief = _BUILDERS[settings["name"]](settings, stacked, num_columns)
+    stacked.require_none_left()
+    return belief
+
+
 def has_belief(settings: Settings) -> bool:
     """Whether a method, and the one inside it if there is one, has a form in NumPy."""
     inner, kernel = settings.get("base"), settings.get("kernel")

@@ -18,6 +18,8 @@ from metaprior.bo._multi import MultiOptimizer as MultiOptimizer
 from metaprior.bo._multi import Outcome as Outcome
 from metaprior.bo._optimizer import Best as Best
 from metaprior.bo._optimizer import Optimizer as Optimizer
+from metaprior.bo._outlook import Expectation as Expectation
+from metaprior.bo._outlook import StoppingHint as StoppingHint
 from metaprior.bo._ranges import Numbers as Numbers
 from metaprior.bo._ranges import Options as Options
 from metaprior.bo._ranges import Range as Range

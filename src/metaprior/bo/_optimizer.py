@@ -2,17 +2,23 @@
 
 import copy
 import math
-from typing import NamedTuple, overload
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from jaxtyping import Float
 
 from metaprior.belief import AbstractBelief, Prior, method_name
 from metaprior.bo._acquisition import AbstractAcquisition, RestlessConfidenceBound
+from metaprior.bo._checks import check_parts, finite_or_failed, require_count
 from metaprior.bo._moves import Moves
-from metaprior.bo._places import Places, Point, finite_or_failed, matches, require_count
-from metaprior.bo._propose import Goal, RunSoFar, propose, propose_among
+from metaprior.bo._outlook import Expectation, StoppingHint, expectation_of, left_in
+from metaprior.bo._places import Places, Point, matches
+from metaprior.bo._propose import Goal, RunSoFar, propose, propose_among, propose_near
+from metaprior.bo._record import OBSERVED, SavedRun, Told
 from metaprior.bo._search import Search
+from metaprior.bo._settable import roundings
 from metaprior.bo._window import Window
 from metaprior.data import Features, Points, direction_sign
 from metaprior.words import Summary
@@ -52,6 +58,7 @@ class Optimizer:
         window: Window | None = None,
         seed: int = 0,
     ):
+        check_parts(prior, acquisition, search, window, seed)
         prior = prior if features is None else prior.for_task(features)
         self.prior = prior
         self.space = prior.space if window is None else window.space
@@ -64,7 +71,7 @@ class Optimizer:
         width = self.space.num_columns
         self._x = np.zeros((0, width))
         self._y = np.zeros(0)
-        self._told: list[Point] = []
+        self._told: list[Told] = []
         # Follows from what was told: what was told last time, and the trust then.
         self._judged: tuple[int, float | None] | None = None
         self._pending = np.zeros((0, width))
@@ -74,10 +81,14 @@ class Optimizer:
         self._places = Places.of(self.space, candidates)
 
     @overload
-    def ask(self, *, fixed: Point | None = None) -> Point: ...
+    def ask(self, *, fixed: Point | None = None, digits: int | None = None) -> Point: ...
     @overload
-    def ask(self, n: int, *, fixed: Point | None = None) -> list[Point]: ...
-    def ask(self, n: int | None = None, *, fixed: Point | None = None) -> Point | list[Point]:
+    def ask(
+        self, n: int, *, fixed: Point | None = None, digits: int | None = None
+    ) -> list[Point]: ...
+    def ask(
+        self, n: int | None = None, *, fixed: Point | None = None, digits: int | None = None
+    ) -> Point | list[Point]:
         """The next query, or the next `n` queries to be made side by side.
 
         Queries that have not been told yet are respected: the next one is chosen as if each of
@@ -85,13 +96,21 @@ class Optimizer:
 
         - `fixed`: values that some dimensions must have, by name, wherever they exist; the others
           are chosen for them.
+        - `digits`: round real values to so many significant digits, of themselves or of their
+          range, whichever is finer; of the ways to round, the one that is worth most is taken.
         """
         count, moves = require_count(n), self._places.moves(fixed)
+        require_count(digits, "digits")
+        exactly = frozenset(fixed or ())
         points = []
         for _ in range(count):
-            x = self._suggest(moves)
+            x = self._suggest(moves, digits, exactly)
             self._pending = np.vstack([self._pending, x])
-            points.append(self._places.point(x))
+            point = self._places.point(x)
+            # The nearest rounding of a rounded value: without the last bits of the way back.
+            if digits is not None:
+                point = roundings(point, self.space, digits, exactly=exactly)[0]
+            points.append(point)
         return points[0] if n is None else points
 
     def tell(self, x: Point, value: float | None, *, stopped: bool = False) -> None:
@@ -107,12 +126,12 @@ class Optimizer:
         (encoded,) = self.space.encode([x])
         number = finite_or_failed(x, value)
         self._pending = self._pending[~matches(self._pending, encoded, first=True)]
+        self._told.append(Told.of(x, number, stopped))
         if stopped or math.isnan(number):
             limit = math.inf if stopped and math.isnan(number) else self._sign * number
             self._lost = np.vstack([self._lost, encoded])
             self._limit = np.append(self._limit, limit)
         else:
-            self._told.append(dict(x))
             self._x = np.vstack([self._x, encoded])
             self._y = np.append(self._y, self._sign * number)
 
@@ -143,7 +162,7 @@ class Optimizer:
         if len(self._y) == 0:
             return None
         i = int(np.argmax(self._y))
-        return Best(dict(self._told[i]), float(self._sign * self._y[i]))
+        return Best(*self.observations[i])
 
     @property
     def trust(self) -> float | None:
@@ -157,10 +176,95 @@ class Optimizer:
             self._judged = len(self._y), self._belief.trust(self._x, self._y)
         return self._judged[1]
 
+    def expectation(self, x: Point) -> Expectation:
+        """What is expected of the query `x`, and the chance that it beats the best so far."""
+        (encoded,) = self.space.encode([x])
+        found = expectation_of(self._belief.condition(self._x, self._y), encoded, self._sign)
+        (value,) = self.prior.within_bounds(np.array([found.value]))
+        return found._replace(value=float(value))
+
+    def stopping(self, tolerance: float | None = None) -> StoppingHint | None:
+        """Whether it is worth going on: what is expected to be left, and how surely the best is
+        near enough to the optimum; `None` before the first observation.
+
+        - `tolerance`: what is near enough, in the units of the value; by default a twentieth of the
+          distance from the median of the function to its optimum.
+        """
+        if tolerance is not None and not tolerance > 0:
+            raise ValueError(f"The tolerance is {tolerance!r}; give a positive number.")
+        if len(self._y) == 0:
+            return None
+        rng = np.random.default_rng([self._seed, len(self._y)])
+        points = self._places.candidates
+        if points is None:
+            points = self._search.candidates(self._places.moves(None), self._x, self._y, rng)
+        return left_in(self._belief.condition(self._x, self._y), points, rng).hint(tolerance)
+
     @property
     def observations(self) -> list[tuple[Point, float]]:
         """Everything observed so far, without what failed or was stopped early, in order."""
-        return list(zip(map(dict, self._told), (self._sign * self._y).tolist(), strict=True))
+        seen = [each for each in self._told if each.state == OBSERVED]
+        return [(dict(each.point), float(each.value or 0.0)) for each in seen]
+
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        """Everything told so far, failures included, in order: one record for each answer, with the
+        dimensions, the value and a state. `pandas.DataFrame(optimizer.history)` is a table.
+        """
+        name = self.prior.quantity.name
+        return [{**each.point, name: each.value, "state": each.state} for each in self._told]
+
+    def save(self, path: str | Path) -> Path:
+        """Write the run to a file, for `Optimizer.load`: what was told and what is under way."""
+        path = Path(path)
+        SavedRun(
+            self.space.to_json(),
+            self.prior.direction,
+            self._told,
+            self._pending.tolist(),
+            self._seed,
+            self._num_asked,
+            dict(self.prior.task),
+        ).write(path)
+        return path
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        prior: Prior,
+        *,
+        candidates: Points | None = None,
+        acquisition: AbstractAcquisition | None = None,
+        search: Search | None = None,
+        window: Window | None = None,
+    ) -> "Optimizer":
+        """The optimiser whose run is in the file; its next questions are those of the saved one.
+
+        - `prior` and the others: as they were given to that one; the file has the run only.
+        """
+        path = Path(path)
+        saved = SavedRun.read(path)
+        optimizer = cls(
+            prior,
+            candidates=candidates,
+            acquisition=acquisition,
+            search=search,
+            features=saved.features or None,
+            window=window,
+            seed=saved.seed,
+        )
+        if (saved.space, saved.direction) != (optimizer.space.to_json(), prior.direction):
+            raise ValueError(
+                f"The run in {path} is to {saved.direction} over another space than that of the "
+                "prior; give the prior, and the window, that it began with."
+            )
+        for point, value, stopped in saved.told:
+            optimizer.tell(point, value, stopped=stopped)
+        width = optimizer.space.num_columns
+        optimizer._pending = np.array(saved.pending, float).reshape(-1, width)
+        optimizer._num_asked = saved.num_asked
+        return optimizer
 
     @property
     def pending(self) -> list[Point]:
@@ -190,7 +294,9 @@ class Optimizer:
             ],
         )
 
-    def _suggest(self, moves: Moves) -> Float[np.ndarray, " d"]:
+    def _suggest(
+        self, moves: Moves, digits: int | None, exactly: Collection[str]
+    ) -> Float[np.ndarray, " d"]:
         rng = np.random.default_rng([self._seed, self._num_asked])
         self._num_asked += 1
         run = RunSoFar(self._x, self._y, self._pending, self._lost, self._limit)
@@ -198,7 +304,12 @@ class Optimizer:
         goal = Goal(believed.x, believed.y, lambda at: acquisition.score(believed, at, rng))
         candidates = self._places.candidates
         if candidates is None:
-            return propose(goal, moves, run, self._search, rng)
+            x = propose(goal, moves, run, self._search, rng)
+            if digits is None:
+                return x
+            point = self._places.point(x)
+            settable = roundings(point, self.space, digits, exactly=exactly)
+            return propose_near(goal, moves.placed(self.space.encode(settable)), run)
         used = np.vstack([self._x, self._pending, self._lost])
         return candidates[
             propose_among(goal, candidates, self._places.allowed(candidates, used, moves))

@@ -91,26 +91,6 @@ def matches(
     return same & (np.cumsum(same) == 1) if first else same
 
 
-def require_count(n: int | None) -> int:
-    """The number of points asked for, one if nothing is said."""
-    if n is not None and (not isinstance(n, int) or n < 1):
-        raise ValueError(f"Cannot ask for {n!r} points; give a whole number of at least 1.")
-    return 1 if n is None else n
-
-
-def finite_or_failed(x: Point, value: Any) -> float:
-    """What was told of `x`, NaN for a failure."""
-    try:
-        number = np.nan if value is None else float(value)
-    except (TypeError, ValueError):
-        number = np.inf
-    if np.isinf(number):
-        raise ValueError(
-            f"The value told for {x} is {value!r}; tell a finite number, or None for a failure."
-        )
-    return number
-
-
 def _require_possible(
     name: str, ancestor: str, fixed: Point, dimensions: dict[str, Dimension]
 ) -> None:

@@ -122,6 +122,15 @@ def propose_among(
     return _best(goal.score(candidates).values, allowed)
 
 
+def propose_near(
+    goal: Goal, candidates: Float[np.ndarray, "m d"], run: RunSoFar
+) -> Float[np.ndarray, " d"]:
+    """The candidate that is worth most, a new one if there is one; all are beside one query."""
+    ranks = (run.is_new(candidates), run.is_open(candidates), np.ones(len(candidates), bool))
+    allowed = next(rank for rank in ranks if rank.any())
+    return candidates[propose_among(goal, candidates, allowed)]
+
+
 def _best(values: Float[np.ndarray, " m"], allowed: Bool[np.ndarray, " m"]) -> int:
     """Index of the largest allowed value."""
     return int(np.argmax(np.where(allowed, values, -np.inf)))

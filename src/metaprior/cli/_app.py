@@ -150,6 +150,15 @@ def learn(
         tuple[float, float] | None,
         typer.Option(help="Limits that no value can be beyond, such as 0 100."),
     ] = None,
+    unit: Annotated[
+        str | None, typer.Option(help="Unit of the value; by default as its column says it.")
+    ] = None,
+    bounds: Annotated[
+        str | None,
+        typer.Option(
+            help="Bounds of inferred dimensions: those of the data (default), or a little wider."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of all randomness.")] = 0,
     budget: Annotated[
         str, typer.Option(help="fast, normal, thorough, or a number of seconds.")
@@ -176,6 +185,8 @@ def learn(
         match=match,
         features=tuple(feature or ()),
         value_bounds=value_bounds,
+        unit=unit,
+        bounds=bounds,
     )
     code = run_learn(
         runs,
@@ -280,6 +291,10 @@ def tell(
     failed: Annotated[
         bool, typer.Option("--failed", help="The evaluation failed: there is no value.")
     ] = False,
+    sure: Annotated[
+        bool,
+        typer.Option("--yes", help="Write a value that is far from what is plausible, too."),
+    ] = False,
     finish: Annotated[
         bool, typer.Option("--finish", help="End the run, and learn from it (with --lifelong).")
     ] = False,
@@ -306,6 +321,7 @@ def tell(
         finish=finish,
         budget=budget,
         seed=seed,
+        sure=sure,
         as_json=as_json,
     )
 

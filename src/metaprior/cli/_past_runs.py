@@ -21,6 +21,7 @@ class Wanted(NamedTuple):
     - `studies`, `match`: names of Optuna studies.
     - `features`: columns of files, or user attributes of studies, that say something of a task.
     - `value_bounds`: limits of the value.
+    - `unit`: of the value; `bounds`: of inferred dimensions. Both of CSV files.
     """
 
     space_file: Path | None = None
@@ -32,6 +33,8 @@ class Wanted(NamedTuple):
     match: str | None = None
     features: Collection[str] = ()
     value_bounds: tuple[float, float] | None = None
+    unit: str | None = None
+    bounds: str | None = None
 
 
 class PastRuns(NamedTuple):
@@ -79,13 +82,15 @@ def _from_files(sources: list[str], wanted: Wanted) -> PastRuns:
         ignore=wanted.ignore,
         features=wanted.features,
         value_bounds=wanted.value_bounds,
+        unit=wanted.unit,
+        bounds=wanted.bounds or "data",
     )
     return PastRuns(
         read.tasks,
         read.names_of_runs,
         read.notes,
         origin=f"{read.num_files} file{'s' if read.num_files > 1 else ''}",
-        value=repr(read.value),
+        value=read.tasks.quantity.label,
         inferred=wanted.space_file is None,
         studies=None,
         details={"files": read.num_files, "value": read.value},
@@ -93,7 +98,13 @@ def _from_files(sources: list[str], wanted: Wanted) -> PastRuns:
 
 
 def _from_storage(storage: str, wanted: Wanted) -> PastRuns:
-    columns = {"--value": wanted.value, "--task": wanted.task, "--ignore": wanted.ignore}
+    columns = {
+        "--value": wanted.value,
+        "--task": wanted.task,
+        "--ignore": wanted.ignore,
+        "--unit": wanted.unit,
+        "--bounds": wanted.bounds,
+    }
     _refuse("an Optuna storage", columns, "columns of CSV files")
     space = None if wanted.space_file is None else read_space(wanted.space_file)
     with needing_optuna():

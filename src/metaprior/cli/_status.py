@@ -9,7 +9,8 @@ import typer
 
 from metaprior.cli._errors import needing_optuna
 from metaprior.cli._past_runs import OPTUNA
-from metaprior.cli._suggest import as_dict, in_words
+from metaprior.cli._suggest import as_dict, in_words, stopping_as_dict, stopping_in_words
+from metaprior.data import Quantity
 from metaprior.lifelong import PriorSequence, RunStatus, Version, status
 from metaprior.store import load
 
@@ -49,12 +50,14 @@ def run_status(
     elif run is None:
         raise ValueError("Give --run with the file of the run.")
     elif lifelong is not None:
-        _print_run(PriorSequence(lifelong).status(run), as_json=as_json)
+        sequence = PriorSequence(lifelong)
+        _print_run(sequence.status(run), sequence.ledger.quantity, as_json=as_json)
     else:
         assert prior is not None
         if not Path(run).exists():
             raise ValueError(f"There is no file {run}; begin the run with `metaprior suggest`.")
-        _print_run(status(load(prior), run), as_json=as_json)
+        known = load(prior)
+        _print_run(status(known, run), known.quantity, as_json=as_json)
 
 
 def _print_storage(storage: str, name: str | None, restore: int | None, *, as_json: bool) -> None:
@@ -71,14 +74,15 @@ def _print_storage(storage: str, name: str | None, restore: int | None, *, as_js
     _print_versions(found.versions, found.current, found.studies, as_json=as_json)
 
 
-def _print_run(found: RunStatus, *, as_json: bool) -> None:
+def _print_run(found: RunStatus, quantity: Quantity, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(_as_json(found), indent=2, allow_nan=False))
         return
     if found.best is None:
         typer.echo("No value yet.")
     else:
-        typer.echo(f"Best so far: {found.best.value:g} at {in_words(found.best.x)}")
+        best = quantity.with_unit(f"{found.best.value:g}")
+        typer.echo(f"Best so far: {best} at {in_words(found.best.x)}")
     typer.echo(
         f"Points: {found.observed} observed, {found.failed} failed, {len(found.pending)} pending"
     )
@@ -88,6 +92,8 @@ def _print_run(found: RunStatus, *, as_json: bool) -> None:
         typer.echo(
             f"Trust in the learned prior: {found.trust:.2f} (1: like the past runs; 0: unlike them)"
         )
+    if found.stopping is not None:
+        typer.echo(stopping_in_words(found.stopping, quantity))
 
 
 def _as_json(found: RunStatus) -> dict[str, Any]:
@@ -98,6 +104,7 @@ def _as_json(found: RunStatus) -> dict[str, Any]:
         "failed": found.failed,
         "pending": [as_dict(row) for row in found.pending],
         "trust": found.trust,
+        "stopping": stopping_as_dict(found.stopping),
     }
 
 

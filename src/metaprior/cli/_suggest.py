@@ -7,7 +7,9 @@ from typing import Any
 
 import typer
 
+from metaprior.bo import Expectation, StoppingHint
 from metaprior.cli._features import features_from
+from metaprior.data import Quantity
 from metaprior.data.csv import read_space
 from metaprior.lifelong import PriorSequence, Row, suggest
 from metaprior.store import load
@@ -34,7 +36,8 @@ def run_suggest(
                 "them out, or give --lifelong instead of --prior."
             )
         known = features_from(features)
-        file, rows = Path(run), suggest(load(prior), run, n, seed=seed, features=known)
+        used = load(prior)
+        file, found = Path(run), suggest(used, run, n, seed=seed, features=known)
     else:
         assert lifelong is not None
         if features:
@@ -43,12 +46,19 @@ def run_suggest(
                 "lifelong sequence; leave it out."
             )
         sequence = _sequence(lifelong, space, direction)
-        file, rows = sequence.run_file(run), sequence.suggest(run, n, seed=seed)
+        used = sequence.prior
+        file, found = sequence.run_file(run), sequence.suggest(run, n, seed=seed)
+    pairs = list(zip(found.rows, found.expected, strict=True))
     if as_json:
-        typer.echo(json.dumps({"run": str(file), "rows": [as_dict(row) for row in rows]}, indent=2))
+        rows = [{**as_dict(row), "expected": expected._asdict()} for row, expected in pairs]
+        answer = {"run": str(file), "rows": rows, "stopping": stopping_as_dict(found.stopping)}
+        typer.echo(json.dumps(answer, indent=2, allow_nan=False))
         return
-    for row in rows:
+    for row, expected in pairs:
         typer.echo(f"row {row.number}: {in_words(row.point)}")
+        typer.echo(f"  {expected_in_words(expected, used.quantity)}")
+    if found.stopping is not None:
+        typer.echo(stopping_in_words(found.stopping, used.quantity))
     typer.echo(f"Written to {file}; fill in the value there, or with `metaprior tell`.")
 
 
@@ -69,6 +79,37 @@ def as_dict(row: Row) -> dict[str, Any]:
 def in_words(point: dict[str, Any]) -> str:
     """A point on one line."""
     return ", ".join(f"{name} = {value}" for name, value in point.items())
+
+
+def expected_in_words(expected: Expectation, quantity: Quantity) -> str:
+    """What is expected of a point, and its chance to be the best so far."""
+    value = quantity.with_unit(f"{expected.value:.4g} +- {expected.std:.2g}")
+    words = f"expected {quantity.name}: {value}"
+    if expected.chance is None:
+        return words
+    return f"{words}; chance to beat the best so far: {_per_cent(expected.chance)}"
+
+
+def stopping_in_words(hint: StoppingHint, quantity: Quantity) -> str:
+    """What is left to be gained, and whether to go on."""
+    left, near = (
+        quantity.with_unit(f"{number:.2g}") for number in (hint.improvement_left, hint.tolerance)
+    )
+    advice = ": you may stop" if hint.is_done() else ""
+    return (
+        f"Improvement left: about {left}; the probability that the best is within {near} of the "
+        f"optimum is {_per_cent(hint.probability)}{advice}."
+    )
+
+
+def stopping_as_dict(hint: StoppingHint | None) -> dict[str, Any] | None:
+    return None if hint is None else {**hint._asdict(), "done": hint.is_done()}
+
+
+def _per_cent(probability: float) -> str:
+    if 0.01 <= probability <= 0.99:
+        return f"{100 * probability:.0f} %"
+    return "less than 1 %" if probability < 0.5 else "more than 99 %"
 
 
 def _sequence(folder: Path, space: Path | None, direction: str | None) -> PriorSequence:

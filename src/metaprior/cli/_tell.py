@@ -24,6 +24,7 @@ def run_tell(
     finish: bool,
     budget: str,
     seed: int,
+    sure: bool,
     as_json: bool,
 ) -> None:
     """Write a value into the run, end the run, or both."""
@@ -44,18 +45,10 @@ def run_tell(
     sequence = None if lifelong is None else PriorSequence(lifelong)
     told = None
     if telling and sequence is not None:
-        told = sequence.tell(run, value, row=row)
+        told = sequence.tell(run, value, row=row, sure=sure)
     elif telling:
         assert prior is not None
-        known = load(prior)
-        told = tell(
-            known.space,
-            run,
-            value,
-            row=row,
-            features=known.features.names,
-            value_bounds=known.value_bounds,
-        )
+        told = tell(load(prior), run, value, row=row, sure=sure)
     if told is not None and not as_json:
         typer.echo(f"row {told.number}: {in_words(told.point)} -> {_outcome(told)}")
     answer: dict[str, Any] = {"told": None if told is None else _told(told)}

@@ -13,12 +13,14 @@ from metaprior.data._features import checked_features as checked_features
 from metaprior.data._outputs import Outputs as Outputs
 from metaprior.data._points import Points as Points
 from metaprior.data._points import as_native as as_native
+from metaprior.data._points import checked_seed as checked_seed
 from metaprior.data._points import complaint as complaint
 from metaprior.data._quantity import Quantity as Quantity
 from metaprior.data._space import Categorical as Categorical
 from metaprior.data._space import Integer as Integer
 from metaprior.data._space import Real as Real
 from metaprior.data._space import Space as Space
+from metaprior.data._tasks import LARGEST_VALUE as LARGEST_VALUE
 from metaprior.data._tasks import Bounds as Bounds
 from metaprior.data._tasks import Tasks as Tasks
 from metaprior.data._tasks import checked_bounds as checked_bounds

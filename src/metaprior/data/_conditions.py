@@ -189,7 +189,26 @@ def settled_whens(named: Mapping[str, Dimension]) -> dict[str, When]:
     }
     order = list(named)
     _in_order([[order.index(parent) for parent, _ in settled[name]] for name in order], order)
+    for name in order:
+        _require_somewhere(name, settled)
     return settled
+
+
+def _require_somewhere(name: str, settled: Mapping[str, When]) -> None:
+    """Raise an error if what a dimension depends on contradicts itself, by way of its parents."""
+    allowed: dict[str, tuple[Any, ...]] = {}
+    stack = [name]
+    while stack:
+        for parent, values in settled[stack.pop()]:
+            both = tuple(value for value in allowed.get(parent, values) if value in values)
+            if not both:
+                needed = (shortened(list(each)) for each in (allowed[parent], values))
+                raise ValueError(
+                    f"Dimension {name!r} never exists: its conditions need {parent!r} to be one of "
+                    f"{' and one of '.join(needed)}; change one of them."
+                )
+            allowed[parent] = both
+            stack.append(parent)
 
 
 def _checked(

@@ -37,6 +37,7 @@ from metaprior.data._points import (
     as_native,
     as_number,
     finite_numbers,
+    is_finite,
 )
 from metaprior.data._when import Choice as Choice
 from metaprior.data._when import When, as_json, conditions_given, described
@@ -152,7 +153,7 @@ class Integer:
             if bound != int(bound) or abs(bound) > LARGEST_INTEGER:
                 raise ValueError(
                     f"A bound of {self} is not an integer of at most {LARGEST_INTEGER} in size: "
-                    f"received {bound!r}; round it, or use Real."
+                    f"received {shortened(bound)}; round it, or use Real."
                 )
         object.__setattr__(self, "low", int(low))
         object.__setattr__(self, "high", int(high))
@@ -227,24 +228,24 @@ class Categorical:
 
     def __init__(self, choices: Iterable[Choice], *, when: Any = ()) -> None:
         if isinstance(choices, (str, bytes)) or not isinstance(choices, Iterable):
-            raise TypeError(f"Categorical needs a list of choices, received {choices!r}.")
+            raise TypeError(f"Categorical needs a list of choices, received {shortened(choices)}.")
         natives = tuple(as_native(choice) for choice in choices)
         for choice in natives:
             if not isinstance(choice, (str, int, float, bool)):
                 raise TypeError(
-                    f"A choice of Categorical is {choice!r}; give text, numbers or bools."
+                    f"A choice of Categorical is {shortened(choice)}; give text, numbers or bools."
                 )
             if isinstance(choice, float) and not math.isfinite(choice):
                 raise ValueError(f"A choice of Categorical is {choice}; name it by a text instead.")
         if len(natives) < 2:
             raise ValueError(
-                f"Categorical needs at least 2 choices, received {list(natives)}; leave a "
-                "dimension with one value out of the space."
+                f"Categorical needs at least 2 choices, received {shortened(list(natives))}; leave "
+                "a dimension with one value out of the space."
             )
         if len(set(natives)) < len(natives):
             raise ValueError(
-                f"The choices {list(natives)} of Categorical are not all different (1, 1.0 and "
-                "True are equal); remove or rename the repeated ones."
+                f"The choices {shortened(list(natives))} of Categorical are not all different (1, "
+                "1.0 and True are equal); remove or rename the repeated ones."
             )
         object.__setattr__(self, "choices", natives)
         object.__setattr__(self, "_types", tuple(type(choice) for choice in natives))
@@ -269,7 +270,8 @@ class Categorical:
                 raise complain(
                     row,
                     f"received {shortened(value)}, which is none of the choices "
-                    f"{list(self.choices)}; add it to the dimension or drop the point",
+                    f"{shortened(list(self.choices), 300)}; add it to the dimension or drop the "
+                    "point",
                 )
             one_hot[row, index] = 1.0
         return one_hot
@@ -292,7 +294,7 @@ def _bounds(dimension: Real | Integer) -> tuple[int | float, int | float]:
         raise TypeError(f"The bounds of {dimension} are not both numbers; give two numbers.")
     if not isinstance(dimension.log, bool):
         raise TypeError(f"`log` of {dimension} is not a bool; give True or False.")
-    if not (math.isfinite(low) and math.isfinite(high)):
+    if not (is_finite(low) and is_finite(high)):
         raise ValueError(f"The bounds of {dimension} are not both finite; give finite ones.")
     if not low < high:
         raise ValueError(
@@ -318,10 +320,15 @@ def _refuse(
 
 
 def _described(dimension: Real | Integer) -> str:
-    log = f", log={dimension.log}" if dimension.log else ""
-    step = f", step={dimension.step}" if dimension.step is not None else ""
+    log = f", log={_shown(dimension.log)}" if dimension.log else ""
+    step = f", step={_shown(dimension.step)}" if dimension.step is not None else ""
     when = described(dimension.when)
-    return f"{type(dimension).__name__}({dimension.low}, {dimension.high}{log}{step}{when})"
+    bounds = f"{_shown(dimension.low)}, {_shown(dimension.high)}"
+    return f"{type(dimension).__name__}({bounds}{log}{step}{when})"
+
+
+def _shown(value: Any) -> str:
+    return shortened(as_native(value))
 
 
 def _extras(dimension: Real | Integer) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from metaprior.data._points import Complaint, as_number
+from metaprior.data._points import Complaint, as_number, is_finite
 
 # Beyond this, float64 positions no longer tell neighbouring integers apart with room to spare.
 LARGEST_INTEGER = 2**40
@@ -63,7 +63,7 @@ class Stepped(Protocol):
 def checked_step(dimension: Stepped) -> int | float:
     """The step as a number that fits the bounds."""
     step = as_number(dimension.step)
-    if step is None or not 0 < step < math.inf:
+    if step is None or not is_finite(step) or not 0 < step:
         raise ValueError(f"The step of {dimension} is not a positive number; give one.")
     if dimension.log and step != 1:
         raise ValueError(f"{dimension} has a step on a log scale; leave out one of the two.")

@@ -4,6 +4,7 @@ The result is always one column of raw values per name of the space; each dimens
 encodes its own column.
 """
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -75,6 +76,14 @@ def as_native(value: Any) -> Any:
     """`value` as a Python object: NumPy and JAX scalars become Python ones."""
     is_array_scalar = getattr(value, "shape", None) == () and hasattr(value, "item")
     return value.item() if is_array_scalar else value
+
+
+def is_finite(number: int | float) -> bool:
+    """Whether a number is one in float64, too: not so whole numbers of very many digits."""
+    try:
+        return math.isfinite(number)
+    except OverflowError:
+        return False
 
 
 def finite_numbers(column: Column, complain: Complaint) -> Float[np.ndarray, " m"]:
@@ -187,3 +196,11 @@ def _check_names(
 
 def _listed(names: Iterable[Any]) -> str:
     return ", ".join(repr(name) for name in names)
+
+
+def checked_seed(seed: Any) -> int:
+    """`seed`, if randomness can begin with it."""
+    native = as_native(seed)
+    if isinstance(native, bool) or not isinstance(native, int) or native < 0:
+        raise ValueError(f"The seed is {shortened(seed)}; give a whole number of at least 0.")
+    return native

@@ -22,13 +22,18 @@ from metaprior.words import shortened
 # What a value is never below and never above.
 Bounds: TypeAlias = tuple[float | int, float | int]
 
+# Beyond this size, the squares of values are beyond what float64 can compute with.
+LARGEST_VALUE = 1e150
+
 _SIGNS = {"maximize": 1.0, "minimize": -1.0}
 
 
 def direction_sign(direction: str) -> float:
     """What values are multiplied by so that larger is better: 1 to maximise, -1 to minimise."""
-    if direction not in _SIGNS:
-        raise ValueError(f"Unknown direction {direction!r}; give 'maximize' or 'minimize'.")
+    if not isinstance(direction, str) or direction not in _SIGNS:
+        raise ValueError(
+            f"Unknown direction {shortened(direction)}; give 'maximize' or 'minimize'."
+        )
     return _SIGNS[direction]
 
 
@@ -127,6 +132,7 @@ class Tasks:
             mask[i, : len(values)] = True
         called = () if names is None else _checked_names(names, len(checked))
         quantity = _checked_quantity(quantity)
+        _require_moderate(y[mask])
         return cls(space, x, y, mask, direction, values_of_features, bounds, called, quantity)
 
     def __len__(self) -> int:
@@ -276,7 +282,7 @@ def checked_bounds(bounds: Any) -> tuple[float, float]:
     """Limits of the value as two finite numbers, the lower first."""
     try:
         low, high = (float(each) for each in bounds)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         low, high = np.nan, np.nan
     if not (np.isfinite([low, high]).all() and low < high):
         raise ValueError(
@@ -296,6 +302,19 @@ def require_within(
             int(outside[0]),
             f"received {values[outside[0]]:g}, which is not between the bounds {bounds[0]:g} and "
             f"{bounds[1]:g} of the value; repair the value or the bounds",
+        )
+
+
+def _require_moderate(values: Float[np.ndarray, " k"]) -> None:
+    """Raise an error for values, or differences of values, whose squares are not in float64."""
+    largest, spread = np.max(np.abs(values)), np.ptp(values)
+    if largest > LARGEST_VALUE or 0 < spread < 1 / LARGEST_VALUE:
+        problem = (
+            f"as large as {largest:g}" if largest > LARGEST_VALUE else f"only {spread:g} apart"
+        )
+        raise ValueError(
+            f"The values are {problem}, where float64 cannot compute; repair them, or give them in "
+            "another unit."
         )
 
 

@@ -10,6 +10,8 @@ from typing import Any
 _MOST_DIGITS = 300
 # Files are read whole: beyond this one is not ours.
 LARGEST = 1 << 31
+# Code that walks through what was read may call itself on every level.
+DEEPEST = 60
 
 
 def read_file(path: Path) -> bytes:
@@ -29,11 +31,14 @@ def read_file(path: Path) -> bytes:
 def parse_json(data: bytes) -> Any:
     """What the JSON text `data` says; a ValueError for what a careful writer does not write."""
     try:
-        return json.loads(
+        value = json.loads(
             data.decode("utf-8"), object_pairs_hook=_without_repetition, parse_int=_whole
         )
     except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+        value = None
+    if value is None and data.strip() != b"null" or _is_deep(value):
+        raise ValueError(f"it is nested more than {DEEPEST} levels deep")
+    return value
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -43,6 +48,16 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(name for i, name in enumerate(names) if name in names[:i])
         raise ValueError(f"it names {twice[:40]!r} twice")
     return named
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value] if isinstance(value, (dict, list)) else []
+    for _ in range(DEEPEST):
+        inside = [each.values() if isinstance(each, dict) else each for each in level]
+        level = [v for each in inside for v in each if isinstance(v, (dict, list))]
+        if not level:
+            return False
+    return True
 
 
 def _whole(digits: str) -> int:

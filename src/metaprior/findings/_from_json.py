@@ -42,16 +42,25 @@ def _read(kind: Any, value: Any, where: str) -> Any:
         return read_record(kind, value, where)
     if get_origin(kind) is tuple:
         return _read_tuple(get_args(kind), value, where)
+    if get_origin(kind) is list:
+        return list(_read_tuple((*get_args(kind), ...), value, where))
     if get_origin(kind) is dict:
         if not isinstance(value, dict):
             raise _damaged(where, value, "named values")
-        return dict(value)
+        inside = get_args(kind)[1]
+        if inside is Any:
+            return dict(value)
+        return {name: _read(inside, each, f"{where}.{name}") for name, each in value.items()}
     types, expected = _PLAIN[kind]
     if not isinstance(value, types) or isinstance(value, bool) is not (kind is bool):
         raise _damaged(where, value, expected)
-    if kind is float and not math.isfinite(value):
+    try:
+        read = kind(value)
+    except OverflowError:
+        raise _damaged(where, value, expected) from None
+    if kind is float and not math.isfinite(read):
         raise _damaged(where, value, expected)
-    return kind(value)
+    return read
 
 
 def _read_tuple(kinds: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:

@@ -15,6 +15,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from metaprior.data import Tasks, fit_standardiser
 from metaprior.gp import compile_quickly, float64
 from metaprior.learning._exam import Answers, Exam, Fold, examine
+from metaprior.learning._predict import predictors_of
 from metaprior.learning._progress import Watch
 from metaprior.meta import CHUNK, HeldOut
 from metaprior.methods import (
@@ -87,7 +88,9 @@ class Batch:
 
     def answers(self, exam: Exam, asked: Bool[np.ndarray, " entries"]) -> Answers:
         """The answers of each entry to the exam of its fold; those not `asked` do not count."""
-        found = examine(self.surrogates(), exam, self._folds, self._in_places(asked))
+        surrogates, num_columns = self.surrogates(), exam.x.shape[2]
+        priors = predictors_of(self._methods[0], surrogates, num_columns)
+        found = examine(priors, exam, self._folds, self._in_places(asked))
         return Answers(*(array[: len(self.entries)] for array in found))
 
     def _in_places(self, entries: Bool[np.ndarray, " entries"]) -> Bool[np.ndarray, " places"]:

@@ -10,8 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from metaprior.data import Tasks, fit_standardiser, padded_length
-from metaprior.learning._predict import predict
-from metaprior.methods import AbstractSurrogate
+from metaprior.learning._predict import AbstractPredictors, Questions
 
 # More runs, or longer ones, would take long and add little.
 MOST_RUNS, MOST_POINTS = 24, 48
@@ -83,38 +82,33 @@ class Answers(NamedTuple):
 
 
 def examine(
-    surrogates: AbstractSurrogate,
+    priors: AbstractPredictors,
     exam: Exam,
     fold_of: Int[np.ndarray, " entries"],
     taking_part: Bool[np.ndarray, " entries"],
 ) -> Answers:
-    """Answers of a batch of surrogates, each to the exam of its own fold.
+    """Answers of priors, each to the exam of its own fold.
 
     Entries that take no part cost no time, and their answers do not count.
     """
     rows, sizes = exam.rows[fold_of], np.asarray(exam.contexts)
     is_asked = exam.is_real[fold_of] & taking_part[:, None]
-    which, place = np.nonzero(is_asked)
-    run = np.repeat(rows[which, place], len(sizes))
-    found = predict(
-        surrogates,
-        np.repeat(which, len(sizes)),
-        exam.x[run],
-        exam.y[run],
-        np.minimum(np.tile(sizes, len(which)), exam.lengths[run]),
-    )
-    shape = (*rows.shape, len(sizes), exam.y.shape[1])
+    point = np.arange(exam.y.shape[1])
+    counts = (point >= sizes[:, None]) & (point < exam.lengths[rows][..., None, None])
+    counts &= is_asked[..., None, None]
+    # Where nothing is left to predict, nobody is asked.
+    which, place, context = where = np.nonzero(counts.any(axis=3))
+    run = rows[which, place]
+    found = priors.predict(Questions(which, run, sizes[context], exam.x, exam.y))
 
     def in_place(values: Float[np.ndarray, "questions points"]):
-        answers = np.zeros(shape)
-        answers[which, place] = values.reshape(-1, *shape[2:])
+        answers = np.zeros(counts.shape)
+        answers[where] = values
         return answers
 
-    point = np.arange(shape[3])
-    counts = (point >= sizes[:, None]) & (point < exam.lengths[rows][..., None, None])
     return Answers(
         in_place(found.log_density),
         in_place(found.cdf),
         in_place(found.mean - exam.y[run]),
-        counts & is_asked[..., None, None],
+        counts,
     )

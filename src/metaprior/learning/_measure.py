@@ -17,7 +17,7 @@ from metaprior.findings import (
 from metaprior.gp import float64
 from metaprior.learning._budget import Budget
 from metaprior.learning._exam import Answers, examine, spread_of
-from metaprior.learning._predict import fitted_gp
+from metaprior.learning._predict import FittedPredictors
 from metaprior.learning._progress import Watch
 from metaprior.learning._replay import replay, summary
 from metaprior.learning._score import (
@@ -27,7 +27,6 @@ from metaprior.learning._score import (
     pooled_calibration,
 )
 from metaprior.learning._select import Selection
-from metaprior.meta import entry
 from metaprior.methods import settings_of
 from metaprior.metrics import coverage
 from metaprior.words import listed
@@ -51,13 +50,14 @@ def findings_of(tasks: Tasks, selection: Selection, budget: Budget, watch: Watch
         folds = np.arange(len(exam.rows))
         # What does not transfer knows nothing of the features of tasks.
         columns = tasks.space.columns_of_points(exam.x.shape[2])
-        fitted = entry(fitted_gp(len(columns), FIT_STEPS), np.zeros_like(folds))
         plain = exam._replace(x=exam.x[:, :, columns])
-        fitted_answers = examine(fitted, plain, folds, np.ones(len(folds), bool))
+        everyone = np.ones(len(folds), bool)
+        fitted_answers = examine(FittedPredictors(FIT_STEPS), plain, folds, everyone)
         held_out = _held_out(tasks, selection, selection.answers, fitted_answers)
         past_tasks = _past_tasks(tasks, selection, selection.answers, fitted_answers)
         examples = _examples(tasks, selection)
-        regrets = replay(selection.judged, exam, columns)
+        members = np.arange(len(folds) * selection.members).reshape(len(folds), -1)
+        regrets = replay(selection.judged, members, exam, columns)
         replayed = None if regrets is None else summary(regrets)
     return Findings(
         verdict=_verdict(held_out, replayed, interrupted=selection.interrupted),

@@ -1,10 +1,13 @@
-"""Predictions for held-out runs: one compiled program for the race, the exam and the replay.
+"""Predictions for held-out runs, for the race, the exam and the replay.
 
-A question is a surrogate, a run and how many of its first points have been seen; the answer is a
-prediction at every point of the run. Questions are answered in blocks of one size, so the program
-does not depend on how many surrogates or questions there are.
+A question is a prior, a run and how many of its first points have been seen; the answer is a
+prediction at every point of the run. Methods with a form in NumPy are asked there, all priors that
+answer for one run together: nothing has to be compiled. What has no such form is answered by one
+compiled program, in blocks of questions of one size.
 """
 
+import abc
+from collections.abc import Callable
 from typing import NamedTuple
 
 import equinox as eqx
@@ -12,18 +15,43 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
+from scipy.special import ndtr
 
+from metaprior.belief import (
+    AbstractBelief,
+    MemberMoments,
+    fitted_runs,
+    has_belief,
+    pick,
+    stacked_belief,
+)
 from metaprior.data import Run
 from metaprior.gp import compile_quickly, float64
 from metaprior.meta import chunk_here, entry
-from metaprior.methods import AbstractSurrogate, FittedGP
+from metaprior.methods import AbstractMethod, AbstractSurrogate, TrainedContents
 
 BLOCK = 64
+LOG_2_PI = float(np.log(2.0 * np.pi))
+
+
+class Questions(NamedTuple):
+    """What is asked of several priors.
+
+    - `who`, `run`, `seen`: of each question the prior, the run, and how many of its first points
+      have been seen.
+    - `x`, `y`: the runs.
+    """
+
+    who: Int[np.ndarray, " questions"]
+    run: Int[np.ndarray, " questions"]
+    seen: Int[np.ndarray, " questions"]
+    x: Float[np.ndarray, "runs points d"]
+    y: Float[np.ndarray, "runs points"]
 
 
 class Predictions(NamedTuple):
     """Mean and variance of an observation at each point, and log density and probability of the
-    observed value."""
+    observed value; not finite where a prior has diverged."""
 
     mean: Float[np.ndarray, "questions points"]
     variance: Float[np.ndarray, "questions points"]
@@ -31,38 +59,146 @@ class Predictions(NamedTuple):
     cdf: Float[np.ndarray, "questions points"]
 
 
-@float64
-def predict(
-    surrogates: AbstractSurrogate,
-    which: Int[np.ndarray, " questions"],
-    x: Float[np.ndarray, "questions points d"],
-    y: Float[np.ndarray, "questions points"],
-    sizes: Int[np.ndarray, " questions"],
-) -> Predictions:
-    """The answer to each question.
+class AbstractPredictors(abc.ABC):
+    """Priors side by side, each of which predicts alone."""
 
-    - `surrogates`: stacked along a leading axis; question `i` is for number `which[i]`.
-    - `x`, `y`: the run of each question; its first `sizes[i]` points have been seen.
+    @abc.abstractmethod
+    def predict(self, questions: Questions) -> Predictions:
+        """The answer to each question."""
+
+
+def predictors_of(
+    method: AbstractMethod, surrogates: AbstractSurrogate, num_columns: int
+) -> AbstractPredictors:
+    """What `method` has learned several times: surrogates, stacked along a leading axis."""
+    contents = TrainedContents(method, surrogates)
+    if not has_belief(contents.settings):
+        return CompiledPredictors(surrogates)
+    belief = stacked_belief(contents.settings, contents.arrays, num_columns)
+    num = len(next(iter(contents.arrays.values())))
+    return BelievingPredictors(belief, num, num_columns)
+
+
+class BelievingPredictors(AbstractPredictors):
+    """Priors in NumPy, as one belief with the members of all of them."""
+
+    def __init__(self, belief: AbstractBelief, num: int, num_columns: int):
+        """- `num`: how many priors there are; each has equally many members."""
+        self._belief = belief
+        groups = belief.groups(np.zeros((0, num_columns)), np.zeros(0))
+        self._size = sum(group.members.count for group in groups) // num
+
+    def predict(self, questions: Questions) -> Predictions:
+        found = _nothing(questions)
+        for run in np.unique(questions.run):
+            asked = np.flatnonzero(questions.run == run)
+            priors, place = np.unique(questions.who[asked], return_inverse=True)
+            foresee = self._foresight(priors, questions.x[run], questions.y[run])
+            for seen in np.unique(questions.seen[asked]):
+                now = questions.seen[asked] == seen
+                answers = foresee(int(seen))
+                for all_answers, own in zip(found, answers, strict=True):
+                    all_answers[asked[now]] = own[place[now]]
+        return found
+
+    def _foresight(
+        self, priors: Int[np.ndarray, " p"], x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"]
+    ) -> Callable[[int], Predictions]:
+        """What each of some priors predicts at all points of a run, from so many of them."""
+
+        def foresee(seen: int) -> Predictions:
+            try:
+                with np.errstate(all="ignore"):
+                    return self._mixed(together(seen), y)
+            except (FloatingPointError, np.linalg.LinAlgError):
+                return alone(seen)
+
+        def alone(seen: int) -> Predictions:
+            """For want of one that has not diverged, a prior answers nothing."""
+            if len(priors) == 1:
+                return Predictions(*np.full((4, 1, len(y)), np.nan))
+            each = [self._foresight(priors[i : i + 1], x, y)(seen) for i in range(len(priors))]
+            return Predictions(*(np.concatenate(parts) for parts in zip(*each, strict=True)))
+
+        members = priors[:, None] * self._size + np.arange(self._size)
+        with np.errstate(all="ignore"):
+            together = pick(self._belief, members.ravel().tolist()).foresight(x, y)
+        return foresee
+
+    def _mixed(self, moments: MemberMoments, y: Float[np.ndarray, " n"]) -> Predictions:
+        """Each prior is the mixture of its members, all of them as likely."""
+        mean, function_variance = (part.reshape(-1, self._size, len(y)) for part in moments[:2])
+        noise = moments.noise_variance.reshape(-1, self._size, 1)
+        variance = function_variance + noise
+        surprise = (y - mean) / np.sqrt(variance)
+        densities = -0.5 * (surprise**2 + np.log(variance) + LOG_2_PI)
+        log_density = np.logaddexp.reduce(densities, axis=1) - np.log(self._size)
+        cdf = np.mean(ndtr(surprise), axis=1)
+        return Predictions(
+            np.mean(mean, axis=1),
+            np.mean(variance, axis=1) + np.var(mean, axis=1),
+            log_density,
+            cdf,
+        )
+
+
+class FittedPredictors(AbstractPredictors):
+    """The baseline on held-out runs: a GP that is fitted to what it has seen, whoever is asked."""
+
+    def __init__(self, num_steps: int):
+        self._num_steps = num_steps
+
+    def predict(self, questions: Questions) -> Predictions:
+        found = _nothing(questions)
+        for seen in np.unique(questions.seen):
+            now = np.flatnonzero(questions.seen == seen)
+            run = questions.run[now]
+            x, y = questions.x[run], questions.y[run]
+            fitted = fitted_runs(x[:, :seen], y[:, :seen], self._num_steps)
+            for i, members in enumerate(fitted):
+                moments = members.moments(x[i])
+                variance = moments.function_variance + moments.noise_variance[:, None]
+                answers = (
+                    moments.mean,
+                    variance,
+                    members.log_density(x[i], y[i]),
+                    members.cdf(x[i], y[i]),
+                )
+                for all_answers, (own,) in zip(found, answers, strict=True):
+                    all_answers[now[i]] = own
+        return found
+
+
+class CompiledPredictors(AbstractPredictors):
+    """Surrogates, stacked along a leading axis.
+
+    Blocks have one size, so the program does not depend on how many surrogates or questions there
+    are.
     """
-    blocks = []
-    for first in range(0, len(which), BLOCK):
-        rows = np.arange(first, min(first + BLOCK, len(which)))
-        padded = np.resize(rows, BLOCK)
-        asked = entry(surrogates, which[padded])
-        runs = tuple(jnp.asarray(array[padded]) for array in (x, y, sizes))
-        found = _predict_block(asked, runs, jnp.asarray(len(rows)), chunk_here(None) is None)
-        blocks.append([np.asarray(each)[: len(rows)] for each in found])
-    return Predictions(*(np.concatenate(each) for each in zip(*blocks, strict=True)))
+
+    def __init__(self, surrogates: AbstractSurrogate):
+        self._surrogates = surrogates
+
+    @float64
+    def predict(self, questions: Questions) -> Predictions:
+        who, run, seen, x, y = questions
+        found = _nothing(questions)
+        for first in range(0, len(who), BLOCK):
+            rows = np.arange(first, min(first + BLOCK, len(who)))
+            padded = np.resize(rows, BLOCK)
+            asked = entry(self._surrogates, who[padded])
+            own = run[padded]
+            runs = tuple(jnp.asarray(array) for array in (x[own], y[own], seen[padded]))
+            answers = _predict_block(asked, runs, jnp.asarray(len(rows)), chunk_here(None) is None)
+            for all_answers, each in zip(found, answers, strict=True):
+                all_answers[rows] = np.asarray(each)[: len(rows)]
+        return found
 
 
-@float64
-def fitted_gp(num_columns: int, num_steps: int) -> AbstractSurrogate:
-    """The baseline on held-out runs: a fitted GP, stacked alone.
-
-    The number of steps of its fit is traced: another number needs no compilation of its own.
-    """
-    fitted = FittedGP().from_scratch(num_columns)
-    return eqx.tree_at(lambda surrogate: surrogate.num_steps, fitted, jnp.asarray([num_steps]))
+def _nothing(questions: Questions) -> Predictions:
+    """Room for the answers."""
+    shape = len(questions.who), questions.y.shape[1]
+    return Predictions(*(np.full(shape, np.nan) for _ in Predictions._fields))
 
 
 @compile_quickly

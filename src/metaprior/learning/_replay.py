@@ -6,16 +6,12 @@ by its upper confidence bound; the recorded order is what really happened.
 
 from typing import NamedTuple
 
-import equinox as eqx
-import jax
 import numpy as np
 from jaxtyping import Float, Int
 
 from metaprior.findings import Replay
-from metaprior.gp import float64
 from metaprior.learning._exam import Exam
-from metaprior.learning._predict import fitted_gp, predict
-from metaprior.methods import AbstractSurrogate
+from metaprior.learning._predict import AbstractPredictors, FittedPredictors, Questions
 from metaprior.metrics import mean_and_interval
 
 BETA = 1.0
@@ -35,12 +31,16 @@ class Regrets(NamedTuple):
     recorded: Float[np.ndarray, "runs steps"]
 
 
-@float64
-def replay(judged: AbstractSurrogate, exam: Exam, columns: Int[np.ndarray, " d"]) -> Regrets | None:
-    """Replay every examined run with the surrogates that did not see it; `None` if all are short.
+def replay(
+    judged: AbstractPredictors,
+    members: Int[np.ndarray, "folds members"],
+    exam: Exam,
+    columns: Int[np.ndarray, " d"],
+) -> Regrets | None:
+    """Replay every examined run with the priors that did not see it; `None` if all are short.
 
+    - `members`: for each fold, which of the `judged` learned from the others.
     - `columns`: those of points, without features of tasks.
-    - `judged`: for each fold, the members that learned from the others: two leading axes.
     """
     folds, places = np.nonzero(exam.is_real)
     rows = exam.rows[folds, places]
@@ -52,23 +52,13 @@ def replay(judged: AbstractSurrogate, exam: Exam, columns: Int[np.ndarray, " d"]
     is_real = np.arange(y.shape[1]) < lengths[:, None]
     # Once the best point of a run has been queried its regret stays 0.
     best = np.max(np.where(is_real, y, -np.inf), axis=1)
-    num_folds, num_members = jax.tree.leaves(eqx.filter(judged, eqx.is_array))[0].shape[:2]
-    members = np.arange(num_folds * num_members).reshape(num_folds, num_members)[folds]
-    ours = query_order(_flat(judged), members, x, y, lengths, enough=best)
-    fitted = fitted_gp(len(columns), FIT_STEPS)
+    ours = query_order(judged, members[folds], x, y, lengths, enough=best)
     alone = np.zeros((len(rows), 1), int)
+    fitted = FittedPredictors(FIT_STEPS)
     # Columns of task features tell a GP without a past nothing.
     theirs = query_order(fitted, alone, x[:, :, columns], y, lengths, enough=best)
     recorded = np.broadcast_to(np.arange(y.shape[1]), y.shape)
     return Regrets(*(_regret(y, lengths, order) for order in (ours, theirs, recorded)))
-
-
-def _flat(stacked: AbstractSurrogate) -> AbstractSurrogate:
-    """Surrogates with two leading axes as surrogates with one."""
-    return jax.tree.map(
-        lambda leaf: np.asarray(leaf).reshape(-1, *leaf.shape[2:]) if eqx.is_array(leaf) else leaf,
-        stacked,
-    )
 
 
 def evaluations_until_solved(regret: Float[np.ndarray, "runs steps"]) -> Int[np.ndarray, " runs"]:
@@ -117,7 +107,7 @@ def _regret(values, lengths, order) -> Float[np.ndarray, "runs steps"]:
 
 
 def query_order(
-    surrogates: AbstractSurrogate,
+    priors: AbstractPredictors,
     members: Int[np.ndarray, "runs members"],
     x: Float[np.ndarray, "runs points d"],
     y: Float[np.ndarray, "runs points"],
@@ -125,9 +115,9 @@ def query_order(
     *,
     enough: Float[np.ndarray, " runs"],
 ) -> Int[np.ndarray, "runs points"]:
-    """The points of each run in the order in which its surrogates query them; then the padding.
+    """The points of each run in the order in which its priors query them; then the padding.
 
-    - `members`: for each run, which of the stacked surrogates choose together, as a mixture.
+    - `members`: for each run, which of the priors choose together, as a mixture.
     - `enough`: a value after which the order of what is left of a run does not matter.
     """
     order = np.tile(np.arange(y.shape[1]), (len(y), 1))
@@ -135,7 +125,7 @@ def query_order(
     for t in range(int(lengths.max())):
         if not len(going_on):
             break
-        bound = _bounds(surrogates, members[going_on], x, y, going_on, order[going_on], t)
+        bound = _bounds(priors, members[going_on], x, y, going_on, order[going_on], t)
         # Among equals the point that comes first in the run: the bounds in its own order.
         position = np.argsort(order[going_on], axis=1)
         open_to_choice = (position >= t) & (position < lengths[going_on, None])
@@ -148,13 +138,15 @@ def query_order(
     return order
 
 
-def _bounds(surrogates, members, x, y, runs, order, t: int) -> Float[np.ndarray, "runs points"]:
+def _bounds(priors, members, x, y, runs, order, t: int) -> Float[np.ndarray, "runs points"]:
     """Upper confidence bounds at the points of some runs, in `order`, after `t` of them."""
     num_runs, num_members = members.shape
     each = np.repeat(np.arange(num_runs), num_members)
-    ordered = runs[each, None], order[each]
     sizes = np.full(len(each), t)
-    found = predict(surrogates, members.ravel(), x[ordered], y[ordered], sizes)
+    # Each run, in its present order, is a run of its own.
+    ordered = runs[:, None], order
+    questions = Questions(members.ravel(), each, sizes, x[ordered], y[ordered])
+    found = priors.predict(questions)
     shape = (num_runs, num_members, -1)
     means, variances = found.mean.reshape(shape), found.variance.reshape(shape)
     return means.mean(axis=1) + BETA * np.sqrt(variances.mean(axis=1) + means.var(axis=1))

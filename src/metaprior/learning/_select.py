@@ -13,6 +13,7 @@ from metaprior.gp import float64
 from metaprior.learning._batch import Batch, Trainee
 from metaprior.learning._budget import Budget
 from metaprior.learning._exam import Answers, Exam, spread_of
+from metaprior.learning._predict import AbstractPredictors, predictors_of
 from metaprior.learning._progress import LearnProgress, OnLearnProgress, Watch
 from metaprior.learning._race import Race, winner
 from metaprior.learning._rounds import NO_FEATURES, Past, best_round
@@ -32,7 +33,8 @@ class Selection(NamedTuple):
     - `learned`: the members, trained on all runs, stacked; if there was no time for that, one
       member that has not seen one of the folds.
     - `history`: the terms of the objective in the trainings of `learned`, one value per step.
-    - `judged`: for each fold, the members trained without it, stacked; `None` if there was no time.
+    - `judged`: the members trained without the first fold, those without the second, and so on;
+      `None` if there was no time.
     - `exam`, `answers`: the held-out runs, and what the judged members predicted for them together.
     - `order`: the index of each of the exam's tasks among the user's.
     - `tried`: the number of configurations that raced.
@@ -43,7 +45,7 @@ class Selection(NamedTuple):
     members: int
     learned: AbstractSurrogate
     history: dict[str, Float[np.ndarray, "members steps"]]
-    judged: AbstractSurrogate | None
+    judged: AbstractPredictors | None
     exam: Exam
     answers: Answers | None
     order: Int[np.ndarray, " n"]
@@ -131,12 +133,13 @@ def _judged(batch: Batch, past: Past, num_seeds: int, tried: int, watch: Watch) 
         members, chosen = num_seeds, together
     surrogates = batch.surrogates()
     rows = np.arange(len(batch.entries)).reshape(num_folds + 1, num_seeds)[:, :members]
+    without_folds = entry_of(surrogates, rows[:-1].ravel())
     return Selection(
         replace(batch.entries[0].method, num_steps=batch.steps),
         members,
         entry_of(surrogates, rows[-1]),
         {name: terms[rows[-1]] for name, terms in batch.history.items()},
-        entry_of(surrogates, rows[:-1]),
+        predictors_of(batch.entries[0].method, without_folds, past.exam.x.shape[2]),
         past.exam,
         chosen,
         past.order,

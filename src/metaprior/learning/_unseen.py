@@ -8,6 +8,7 @@ from jaxtyping import Float
 from metaprior.data import Tasks
 from metaprior.gp import float64
 from metaprior.learning._exam import Fold, exam_of, examine
+from metaprior.learning._predict import CompiledPredictors
 from metaprior.learning._score import log_likelihood_by_run
 from metaprior.methods import AbstractSurrogate
 
@@ -28,5 +29,5 @@ def held_out_log_likelihood(
     alone = jax.tree.map(
         lambda leaf: leaf[None] if eqx.is_array(leaf) else leaf, surrogate.unguarded
     )
-    answers = examine(alone, exam, np.array([0]), np.array([True]))
+    answers = examine(CompiledPredictors(alone), exam, np.array([0]), np.array([True]))
     return log_likelihood_by_run(answers, spread)[0]

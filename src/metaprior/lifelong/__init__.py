@@ -7,6 +7,7 @@ from metaprior.data.csv import Row as Row
 from metaprior.data.csv import RunFile as RunFile
 from metaprior.data.csv import read_run as read_run
 from metaprior.lifelong._asking import RunStatus as RunStatus
+from metaprior.lifelong._asking import Suggestions as Suggestions
 from metaprior.lifelong._asking import status as status
 from metaprior.lifelong._asking import suggest as suggest
 from metaprior.lifelong._asking import tell as tell

@@ -1,20 +1,23 @@
 """Ask and tell with a run file: what a technician does between two measurements."""
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from metaprior.belief import Prior
-from metaprior.bo import Best, Optimizer
-from metaprior.data import Features, Real, Space
-from metaprior.data.csv import Point, Row, RunFile, read_run
+from metaprior.bo import Best, Expectation, Optimizer, StoppingHint
+from metaprior.data import Features
+from metaprior.data.csv import Row, RunFile, read_run
 from metaprior.files import locked
 
-# Suggested values are rounded to a millionth of their range: machines are not set more finely.
-DIGITS = 6
+# Suggested values have so many significant digits: machines are not set more finely.
+DIGITS = 3
+# A value this many standard deviations from what is expected is a slip of the pen, most often.
+FAR = 8.0
+# A prior that has learned nothing knows what is plausible after so many values only.
+FEWEST_VALUES = 5
 
 
 class RunStatus(NamedTuple):
@@ -23,6 +26,7 @@ class RunStatus(NamedTuple):
     - `best`: the best observation, in the user's units; `None` before the first.
     - `observed`, `failed`: how many points; `pending`: rows that wait for a value.
     - `trust`: in the learned prior, from 0 to 1; `None` for a prior without a guard.
+    - `stopping`: whether it is worth going on; `None` before the first value.
     """
 
     best: Best | None
@@ -30,15 +34,28 @@ class RunStatus(NamedTuple):
     failed: int
     pending: list[Row]
     trust: float | None
+    stopping: StoppingHint | None
+
+
+class Suggestions(NamedTuple):
+    """The next points of a run.
+
+    - `rows`: where each was written; `expected`: what is expected there, in the same order.
+    - `stopping`: whether it is worth going on; `None` before the first value.
+    """
+
+    rows: list[Row]
+    expected: list[Expectation]
+    stopping: StoppingHint | None
 
 
 def suggest(
     prior: Prior, path: str | Path, n: int = 1, *, seed: int = 0, features: Features | None = None
-) -> list[Row]:
+) -> Suggestions:
     """The next `n` points of the run in the file, appended to it with empty value cells.
 
-    The same file and the same seed give the same points. Rows without a value are pending, and
-    the suggestions avoid them.
+    Real values without a step have three significant digits. The same file and the same seed give
+    the same points. Rows without a value are pending, and the suggestions avoid them.
 
     - `features`: what is known of the task; it becomes columns of the file when the run begins,
       and is read from there later on.
@@ -49,32 +66,36 @@ def suggest(
         if features:
             prior.for_task(features)  # raises before anything is written
             run = run.about(features)
-        points = _optimizer(prior, run, seed).ask(n)
-        after = run.append([rounded(point, prior.space) for point in points])
-    return after.rows[len(run.rows) :]
+        optimizer = _optimizer(prior, run, seed)
+        after = run.append(optimizer.ask(n, digits=DIGITS))
+    rows = after.rows[len(run.rows) :]
+    expected = [optimizer.expectation(row.point) for row in rows]
+    return Suggestions(rows, expected, optimizer.stopping())
 
 
 def tell(
-    space: Space,
+    prior: Prior,
     path: str | Path,
     value: float | str | None,
     *,
     row: int | None = None,
-    features: Sequence[str] = (),
-    value_bounds: tuple[float, float] | None = None,
+    sure: bool = False,
 ) -> Row:
     """Write a value into the first row of the file that has none, and return that row.
 
-    - `value`: a number, or the text of one as this file writes it; `None` if the evaluation failed.
+    - `value`: a number, or the text of one, with a decimal point or comma; `None` if the evaluation
+      failed.
     - `row`: the row to write it into instead, counted as a spreadsheet does: the header is row 1.
-    - `features`: names of features of tasks, for which the file may have columns.
-    - `value_bounds`: what a value cannot be beyond.
+    - `sure`: whether to write a value that is far from what is plausible, which is an error else.
     """
     path = Path(path)
     with locked(path):
-        run = read_run(path, space, features=features)
+        run = _run_of(prior, path)
         number_of_row = _waiting_row(run, row)
-        run = run.fill(number_of_row, None if value is None else _value(value, run, value_bounds))
+        told = None if value is None else _value(value, run, prior.value_bounds)
+        if told is not None and not sure:
+            _require_plausible(prior, run, number_of_row, told)
+        run = run.fill(number_of_row, told)
     return next(each for each in run.rows if each.number == number_of_row)
 
 
@@ -83,34 +104,17 @@ def status(prior: Prior, path: str | Path) -> RunStatus:
     run = _run_of(prior, path)
     optimizer = _optimizer(prior, run, seed=0)
     return RunStatus(
-        optimizer.best, len(run.observed), len(run.failed), run.pending, optimizer.trust
+        optimizer.best,
+        len(run.observed),
+        len(run.failed),
+        run.pending,
+        optimizer.trust,
+        optimizer.stopping(),
     )
 
 
-def rounded(point: Point, space: Space) -> Point:
-    """The point with as many digits as matter, its reals still inside their bounds."""
-    named = zip(space.names, space.dimensions, strict=True)
-    return {
-        name: _rounded(point[name], dimension)
-        if isinstance(dimension, Real) and dimension.step is None
-        else point[name]
-        for name, dimension in named
-        if name in point
-    }
-
-
-def _rounded(value: float, dimension: Real) -> float:
-    if dimension.log:
-        width = math.log(dimension.high) - math.log(dimension.low)
-        decimals = max(math.ceil(DIGITS - math.log10(width)), 0)
-        value = float(f"{value:.{decimals}e}")
-    else:
-        value = round(value, math.ceil(DIGITS - math.log10(dimension.high - dimension.low)))
-    return min(max(value, float(dimension.low)), float(dimension.high))
-
-
 def _run_of(prior: Prior, path: str | Path) -> RunFile:
-    return read_run(path, prior.space, features=prior.features.names)
+    return read_run(path, prior.space, features=prior.features.names, quantity=prior.quantity)
 
 
 def _optimizer(prior: Prior, run: RunFile, seed: int) -> Optimizer:
@@ -145,8 +149,23 @@ def _waiting_row(run: RunFile, row: int | None) -> int:
     return row
 
 
+def _require_plausible(prior: Prior, run: RunFile, row: int, value: float) -> None:
+    """Raise an error for a value that is far from what is expected at its point."""
+    if not prior.trained_on and len(run.observed) < FEWEST_VALUES:
+        return
+    (point,) = (each.point for each in run.rows if each.number == row)
+    expected = _optimizer(prior, run, seed=0).expectation(point)
+    if abs(value - expected.value) > FAR * expected.std:
+        said = prior.quantity.with_unit(f"{expected.value:.4g} +- {expected.std:.2g}")
+        raise ValueError(
+            f"The value {value:g} is far from the {said} expected in row {row}; check it, and say "
+            "--yes if it is right (sure=True in Python)."
+        )
+
+
 def _value(value: float | str, run: RunFile, value_bounds: tuple[float, float] | None) -> float:
-    received = run.parsed(value) if isinstance(value, str) else float(value)
+    is_number = not isinstance(value, (str, bool))
+    received = float(value) if is_number else run.parsed(str(value))
     if received is None or not math.isfinite(received):
         raise ValueError(
             f"The value {value!r} is not a finite number; give one, or say that the evaluation "

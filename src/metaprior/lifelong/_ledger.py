@@ -1,13 +1,15 @@
 """The ledger of a lifelong sequence in a folder: one JSON file, always whole."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from metaprior.data import Space, direction_sign
-from metaprior.files import replace_file
+from metaprior.data import Quantity, Space, direction_sign
+from metaprior.files import parse_json, read_file, replace_file
+from metaprior.findings import read_record
 from metaprior.lifelong._versions import Version
+from metaprior.words import cut, shortened
 
 FORMAT = "metaprior-lifelong"
 FORMAT_VERSION = 1
@@ -21,6 +23,7 @@ class Ledger:
     - `finished`: names of the runs that are over, in that order.
     - `versions`: all that were learned; `current`: the number of the one in use, if any.
     - `restorations`: how often a version was restored.
+    - `quantity`: what the value is called, and its unit.
     """
 
     space: Space
@@ -29,6 +32,7 @@ class Ledger:
     versions: tuple[Version, ...] = ()
     current: int | None = None
     restorations: int = 0
+    quantity: Quantity = Quantity()
 
     def version(self, number: int) -> Version:
         for version in self.versions:
@@ -70,20 +74,17 @@ def read_ledger(folder: Path) -> Ledger:
     """The ledger of the sequence in `folder`."""
     path = folder / LEDGER
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        if data["format"] != FORMAT or data["format_version"] != FORMAT_VERSION:
-            raise ValueError(
-                f"its format is {data['format']!r}, version {data['format_version']!r}"
-            )
-        direction_sign(data["direction"])
-        return Ledger(
-            Space.from_json(data["space"]),
-            data["direction"],
-            tuple(data["finished"]),
-            tuple(map(Version.from_json, data["versions"])),
-            data["current"],
-            int(data.get("restorations", 0)),
-        )
+        data = parse_json(read_file(path))
+        found = (data["format"], data["format_version"])
+        if found != (FORMAT, FORMAT_VERSION):
+            raise ValueError(f"its format and version are {shortened(found)}")
+        space, direction = Space.from_json(data["space"]), data["direction"]
+        direction_sign(direction)
+        versions = tuple(map(Version.from_json, data["versions"]))
+        written = read_record(_Written, data, "lifelong")
+        quantity = Quantity.from_json(data.get("quantity"))
+        known = {"versions": versions, "quantity": quantity}
+        return _sound(Ledger(space, direction, **known, **asdict(written)))
     except FileNotFoundError:
         raise ValueError(
             f"There is no lifelong sequence in {folder}: {LEDGER} is missing; begin one by giving "
@@ -92,9 +93,28 @@ def read_ledger(folder: Path) -> Ledger:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise ValueError(f"{path} cannot be read ({reason}); repair that.") from None
-    except (KeyError, TypeError, ValueError) as error:
-        problem = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(".")
+    except (KeyError, OverflowError, RecursionError, TypeError, ValueError) as error:
+        problem = cut(f"{type(error).__name__}: {error}", 300).removesuffix(".")
         raise ValueError(f"{path} is damaged ({problem}); restore it from a copy.") from None
+
+
+@dataclass(frozen=True)
+class _Written:
+    """The plain fields of a ledger, as JSON has them."""
+
+    finished: tuple[str, ...]
+    current: int | None
+    restorations: int = 0
+
+
+def _sound(ledger: Ledger) -> Ledger:
+    """The ledger, if what it says fits together."""
+    numbers = [version.number for version in ledger.versions]
+    if len(set(numbers)) < len(numbers) or min(numbers, default=1) < 1:
+        raise ValueError(f"its versions are numbered {shortened(numbers)}")
+    if ledger.current is not None and ledger.current not in numbers:
+        raise ValueError(f"it uses version {shortened(ledger.current)}, which it does not have")
+    return ledger
 
 
 def _as_json(ledger: Ledger) -> dict[str, Any]:
@@ -103,6 +123,7 @@ def _as_json(ledger: Ledger) -> dict[str, Any]:
         "format_version": FORMAT_VERSION,
         "space": ledger.space.to_json(),
         "direction": ledger.direction,
+        "quantity": ledger.quantity.to_json(),
         "current": ledger.current,
         "restorations": ledger.restorations,
         "finished": list(ledger.finished),

@@ -13,10 +13,11 @@ from metaprior.belief import Prior
 from metaprior.data import Space, Tasks, direction_sign
 from metaprior.data.csv import Row, read_run
 from metaprior.files import locked, unwriteable
-from metaprior.lifelong._asking import RunStatus, status, suggest, tell
+from metaprior.lifelong._asking import RunStatus, Suggestions, status, suggest, tell
 from metaprior.lifelong._ledger import LEDGER, Ledger, read_ledger, write_ledger
 from metaprior.lifelong._versions import FEWEST_RUNS, Version, untrained_prior
 from metaprior.store import PriorFileError, load, require_writeable
+from metaprior.words import shortened
 
 if TYPE_CHECKING:
     from metaprior.learning import OnLearnProgress
@@ -26,6 +27,8 @@ else:  # importing it imports JAX
 RUNS, PRIORS = "runs", "priors"
 # How long to wait for another process that is learning, in seconds.
 LONGEST_LEARNING = 3600.0
+# Of a run, in bytes: what is added to it for files beside its own must fit, too.
+LONGEST_NAME = 200
 
 
 class PriorSequence:
@@ -71,7 +74,7 @@ class PriorSequence:
         """The version in use; before the first, a non-transfer GP."""
         ledger = self.ledger
         if ledger.current is None:
-            return untrained_prior(ledger.space, ledger.direction)
+            return untrained_prior(ledger.space, ledger.direction, ledger.quantity)
         try:
             return load(self.prior_folder(ledger.current), space=ledger.space)
         except PriorFileError as error:
@@ -86,14 +89,15 @@ class PriorSequence:
     def run_file(self, run: str) -> Path:
         """Where the run of that name is kept."""
         name = run.removesuffix(".csv")
-        if not name or name.startswith(".") or any(mark in name for mark in "/\\:"):
+        forbidden = any(mark in name for mark in "/\\:") or not name.isprintable()
+        if not name or name.startswith(".") or forbidden or len(name.encode()) > LONGEST_NAME:
             raise ValueError(
-                f"A run cannot be called {run!r}; give a name without slashes, colons and a "
-                "leading dot, such as 2024-05-17."
+                f"A run cannot be called {shortened(run)}; give a short name without slashes, "
+                "colons, control characters and a leading dot, such as 2024-05-17."
             )
         return self.folder / RUNS / f"{name}.csv"
 
-    def suggest(self, run: str, n: int = 1, *, seed: int = 0) -> list[Row]:
+    def suggest(self, run: str, n: int = 1, *, seed: int = 0) -> Suggestions:
         """The next `n` points of the run, appended to its file (created if missing)."""
         path = self._open(run)
         try:
@@ -102,9 +106,11 @@ class PriorSequence:
             raise unwriteable(path, error) from None
         return suggest(self.prior, path, n, seed=seed)
 
-    def tell(self, run: str, value: float | str | None, *, row: int | None = None) -> Row:
+    def tell(
+        self, run: str, value: float | str | None, *, row: int | None = None, sure: bool = False
+    ) -> Row:
         """Write a value into the file of the run; see `metaprior.lifelong.tell`."""
-        return tell(self.ledger.space, self._existing(self._open(run)), value, row=row)
+        return tell(self.prior, self._existing(self._open(run)), value, row=row, sure=sure)
 
     def status(self, run: str) -> RunStatus:
         """Where the run stands."""
@@ -125,7 +131,8 @@ class PriorSequence:
         same, the version in use stays so, and the next call learns from it.
         """
         path = self._existing(self.run_file(run))
-        if not read_run(path, self.ledger.space).observed:
+        known = self.ledger
+        if not read_run(path, known.space, quantity=known.quantity).observed:
             raise ValueError(
                 f"{path} has no value yet, so there is nothing to learn; tell one before --finish."
             )
@@ -181,14 +188,21 @@ class PriorSequence:
     def _tasks(self, ledger: Ledger) -> Tasks:
         runs = []
         for name in ledger.finished:
-            rows = read_run(self._existing(self.run_file(name)), ledger.space).observed
+            path = self._existing(self.run_file(name))
+            rows = read_run(path, ledger.space, quantity=ledger.quantity).observed
             if not rows:
                 raise ValueError(
                     f"The finished run {name} has no values any more; repair "
                     f"{self.run_file(name)}, or restore it from a copy."
                 )
             runs.append(([row.point for row in rows], [row.value for row in rows]))
-        return Tasks.from_runs(runs, space=ledger.space, direction=ledger.direction)
+        return Tasks.from_runs(
+            runs,
+            space=ledger.space,
+            direction=ledger.direction,
+            names=ledger.finished,
+            quantity=ledger.quantity,
+        )
 
     def _open(self, run: str) -> Path:
         path = self.run_file(run)

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from metaprior.belief import Prior, SavedContents
-from metaprior.data import Space
+from metaprior.data import Quantity, Space
+from metaprior.findings import read_record
 
 # With one run there is nothing to transfer.
 FEWEST_RUNS = 2
@@ -46,13 +47,10 @@ class Version:
     @classmethod
     def from_json(cls, data: Any) -> "Version":
         """The version that `to_json` wrote."""
-        try:
-            return cls(**data)
-        except TypeError as error:
-            raise ValueError(f"A version is described by {data!r} ({error}).") from None
+        return read_record(cls, data, "version")
 
 
-def untrained_prior(space: Space, direction: str) -> Prior:
+def untrained_prior(space: Space, direction: str, quantity: Quantity | None = None) -> Prior:
     """The prior of the first run: a non-transfer Gaussian process in units of each run.
 
     Its hyper-parameters are fixed: on a few tasks each of Camelback, Branin and Hartmann6 this gave
@@ -65,4 +63,5 @@ def untrained_prior(space: Space, direction: str) -> Prior:
         ".process.kernel.log_variance": np.array(np.log(UNTRAINED["variance"])),
         ".process.log_noise_variance": np.array(np.log(UNTRAINED["noise_variance"])),
     }
-    return Prior(space, direction, SavedContents(UNTRAINED, arrays, d))
+    contents = SavedContents(UNTRAINED, arrays, d)
+    return Prior(space, direction, contents, quantity=quantity or Quantity())

@@ -30,6 +30,7 @@ from metaprior.files import (
     sync_folder,
     unwriteable,
 )
+from metaprior.words import cut, shortened
 
 FORMAT = "metaprior-prior"
 FORMAT_VERSION = 3
@@ -188,17 +189,18 @@ def _read_description(path: Path) -> dict[str, Any]:
     try:
         description = parse_json(data)
     except ValueError as error:
-        problem = " ".join(str(error).split()).removesuffix(".")
+        problem = cut(str(error), 300).removesuffix(".")
         raise PriorFileError(
             f"{path} is not valid JSON ({problem}); it is damaged or truncated: {_ADVICE}."
         ) from None
     if not isinstance(description, dict) or description.get("format") != FORMAT:
         raise PriorFileError(f"{path} was not written by metaprior; give a folder that was.")
     version = description.get("format_version")
-    if isinstance(version, bool) or version not in range(1, FORMAT_VERSION + 1):
+    known = range(1, FORMAT_VERSION + 1)
+    if isinstance(version, bool) or not isinstance(version, int) or version not in known:
         raise PriorFileError(
-            f"{path} has format version {version!r}, and this metaprior reads versions up to "
-            f"{FORMAT_VERSION}; upgrade metaprior, or learn the prior again with this one."
+            f"{path} has format version {shortened(version)}, and this metaprior reads versions up "
+            f"to {FORMAT_VERSION}; upgrade metaprior, or learn the prior again with this one."
         )
     if version == FORMAT_VERSION:
         content = {name: value for name, value in description.items() if name != "sha256"}

@@ -21,6 +21,7 @@ from metaprior.findings import Findings
 from metaprior.store._card import model_card
 from metaprior.store._files import DESCRIPTION, PriorFileError, read_files, write_files
 from metaprior.store._migration import up_to_date
+from metaprior.words import cut, shortened
 
 # Everything that was learned is in standardised units, or in those of values, which have a limit.
 _LARGEST = 1e150
@@ -61,7 +62,7 @@ def load(folder: str | Path, *, space: Space | None = None) -> Prior:
         direction = description["direction"]
         direction_sign(direction)
         settings = dict(description["method"])
-        history_names = list(description["history"])
+        history_names = [_as_text(name) for name in description["history"]]
         trained_on = dict(description["trained_on"])
         found = description["findings"]
         findings = None if found is None else Findings.from_json(found)
@@ -116,19 +117,28 @@ def _contents(
     try:
         method = method_of(settings)
     except UnknownMethodError as error:
-        raise PriorFileError(f"Cannot load the prior in {path.parent}: {error}.") from error
+        raise PriorFileError(
+            f"Cannot load the prior in {path.parent}: {cut(str(error), 300)}."
+        ) from error
     except UNSUITABLE as error:
         raise _damaged(path.parent, error) from error
     try:
         return TrainedContents(method, filled_surrogate(method, arrays, num_columns))
     except ValueError as error:
         raise PriorFileError(
-            f"{path} does not fit {DESCRIPTION}: {error}; restore both files from one copy."
+            f"{path} does not fit {DESCRIPTION}: {cut(str(error), 300)}; restore both files from "
+            "one copy."
         ) from error
 
 
+def _as_text(name: Any) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"{shortened(name)} is not a name")
+    return name
+
+
 def _damaged(folder: Path, error: Exception) -> PriorFileError:
-    problem = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(".")
+    problem = cut(f"{type(error).__name__}: {error}", 300).removesuffix(".")
     return PriorFileError(
         f"{folder / DESCRIPTION} is damaged ({problem}); restore it from a copy or learn the "
         "prior again."
@@ -162,8 +172,9 @@ def _tensors(path: Path, data: bytes) -> dict[str, np.ndarray]:
     try:
         return load_tensors(data)
     except (SafetensorError, ValueError, KeyError) as error:
+        problem = cut(str(error), 300)
         raise PriorFileError(
-            f"{path} cannot be read ({error}); it is damaged, truncated or not a safetensors "
+            f"{path} cannot be read ({problem}); it is damaged, truncated or not a safetensors "
             "file: restore it from a copy or learn the prior again."
         ) from error
 

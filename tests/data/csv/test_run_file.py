@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaprior as mp
+from metaprior.data import Quantity
 from metaprior.data.csv._run_file import parse_run, read_run
 from metaprior.files import replace_file
-from metaprior.lifelong._asking import rounded
 
 SPACE = mp.Space(
     x=mp.Real(-1.0, 1.0), steps=mp.Integer(1, 9), act=mp.Categorical(["relu", "t, a;nh", True])
@@ -91,9 +91,8 @@ def test_run_file_is_read_alike_by_a_csv_reader(tmp_path_factory, values, xs, de
     ("text", "words"),
     [
         ("x,steps,value\n", "no column 'act'"),
-        ("x,steps,act,value,oven\n", "the column 'oven', which is neither"),
-        ("x,steps,act,y,value\n", "the column 'value', which is neither"),
-        ("x,steps,act\n", "no column for the value"),
+        ("x,steps,act,y,score\n", "no column 'value' for the value and 2 that could be it (y, sc"),
+        ("x,steps,act\n", "no column 'value' for the value; add one"),
         ("x,steps,act,value\n2,3,relu,\n", "row 2, column 'x'"),
         ("x,steps,act,value\n0,3,gelu,\n", "row 2, column 'act'"),
         ("x,steps,act,value\n0,3,,\n", "row 2, column 'act': the cell is empty"),
@@ -147,18 +146,38 @@ def test_run_file_keeps_links_and_permissions(tmp_path):
     assert path.stat().st_mode & 0o777 == 0o640
 
 
-@settings(deadline=None, max_examples=200)
-@given(
-    low=st.floats(-1e4, 1e4),
-    width=st.floats(1e-3, 1e4),
-    position=st.floats(0.0, 1.0),
-    log=st.booleans(),
+def test_run_file_keeps_what_the_user_writes_beside_the_run(tmp_path):
+    text = (
+        'date;x;steps;act;note;yield\n2026-10-01;0,5;2;relu;"1.5 bar; hot";1,25\n;0,75;4;relu;;\n'
+    )
+    path = write(tmp_path / "r.csv", text)
+    run = read_run(path, SPACE, quantity=Quantity("yield", "%"))
+    assert (run.value, [row.value for row in run.rows]) == ("yield", [1.25, None])
+    run.fill(3, 2.5).append([POINT])
+    lines = path.read_text().splitlines()
+    assert lines[:2] == text.splitlines()[:2]
+    assert lines[2:] == [";0,75;4;relu;;2,5", ";0,25;3;relu;;"]
+
+
+def test_run_file_is_about_the_quantity_of_the_prior(tmp_path):
+    run = read_run(tmp_path / "new.csv", SPACE, quantity=Quantity("yield [%]", "%"))
+    assert run.append([POINT]).value == "yield [%]"
+    assert (tmp_path / "new.csv").read_text().startswith("x,steps,act,yield [%]\n")
+    # A file from before, or made by hand, may say it in the usual words.
+    old = write(tmp_path / "old.csv", "x,steps,act,y\n0,3,relu,1\n")
+    assert read_run(old, SPACE, quantity=Quantity("yield [%]")).value == "y"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("81,2", 81.2), ("-0,5", -0.5), (" 3.25 ", 3.25), ("0,125", 0.125), ("12", 12.0), ("x", None)],
 )
-def test_rounded_moves_by_at_most_a_millionth(low, width, position, log):
-    low = abs(low) + 1e-3 if log else low
-    space = mp.Space(x=mp.Real(low, low + width, log=log))
-    (point,) = space.decode([[position]])
-    short = rounded(point, space)
-    ((moved,),) = space.encode([short])
-    assert abs(moved - position) <= 1e-6
-    assert len(repr(short["x"])) <= 24
+def test_run_file_takes_values_with_a_decimal_comma(tmp_path, text, expected):
+    assert read_run(tmp_path / "r.csv", SPACE).parsed(text) == expected
+
+
+def test_run_file_asks_what_a_comma_before_three_digits_means(tmp_path):
+    with pytest.raises(ValueError, match=r"'1,234' can be read as 1\.234 and as 1234; write it"):
+        read_run(tmp_path / "r.csv", SPACE).parsed("1,234")
+    german = write(tmp_path / "g.csv", "x;steps;act;value\n0,5;2;relu;1,25\n")
+    assert read_run(german, SPACE).parsed("1,234") == 1.234

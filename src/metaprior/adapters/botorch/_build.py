@@ -1,16 +1,12 @@
 """From a prior and the tensors of a run to a BoTorch model."""
 
-import torch
 from torch import Tensor
 
-from metaprior.adapters.botorch._coordinates import AbstractCoordinates, UnitCube
+from metaprior.adapters.botorch._coordinates import AbstractCoordinates
+from metaprior.adapters.botorch._inputs import model_inputs
 from metaprior.adapters.botorch._model import LearnedModel
-from metaprior.adapters.botorch._processes import TorchProcesses
-from metaprior.belief import Prior, method_name
-from metaprior.data import Features, direction_sign
-
-# Beyond the bounds by this much of a column's range is rounding.
-SLACK = 1e-6
+from metaprior.belief import Prior
+from metaprior.data import Features
 
 
 def model(
@@ -33,96 +29,5 @@ def model(
     - `features`: what is known of the task: see `Prior.for_task`.
     - `coordinates`: `UnitCube(prior.space)`, the default, or `UserUnits(prior.space)`.
     """
-    where = UnitCube(prior.space) if coordinates is None else coordinates
-    _require_same_space(prior, where)
-    _require_no_conditions(prior)
-    _require_run(train_X, train_Y, train_Yvar)
-    where = where.to(train_X)
-    _require_inside(train_X, where)
-    task = prior if features is None else prior.for_task(features)
-    sign = direction_sign(prior.direction)
-    x, y = (part.detach().cpu().numpy() for part in (where(train_X), sign * train_Y[:, 0]))
-    conditioned = task.belief.condition(x, y)
-    frozen = [group.members.frozen() for group in conditioned.groups]
-    stacks = [TorchProcesses(part, sign).to(train_X) for part in frozen if part is not None]
-    if len(stacks) < len(frozen):
-        raise ValueError(
-            f"A prior of {method_name(prior.contents.settings)} is no mixture of Gaussian "
-            "processes and has no BoTorch model; learn one with `metaprior.learn(tasks)`."
-        )
-    if train_Yvar is None:
-        noises, new_variance = [s.own_noise(train_X.shape[:-1]) for s in stacks], None
-    else:
-        noises = [stack.given_noise(train_Yvar[:, 0]) for stack in stacks]
-        new_variance = train_Yvar.mean() if len(train_Yvar) else None
-    weights = torch.tensor(conditioned.weights).to(train_X)
-    return LearnedModel(stacks, weights, where, train_X, train_Y, noises, new_variance)
-
-
-def _require_same_space(prior: Prior, coordinates: AbstractCoordinates) -> None:
-    if coordinates.space != prior.space:
-        raise ValueError(
-            f"The coordinates are of {coordinates.space}, and the prior is of {prior.space}; make "
-            "them with the prior's own `space`."
-        )
-
-
-def _require_no_conditions(prior: Prior) -> None:
-    if prior.space.conditions is not None:
-        conditional = [
-            n for n, d in zip(prior.space.names, prior.space.dimensions, strict=True) if d.when
-        ]
-        raise ValueError(
-            f"Dimension {conditional[0]!r} exists only under a condition, which a BoTorch model "
-            "cannot see; use `metaprior.Optimizer(prior)` or Optuna for this prior."
-        )
-
-
-def _require_run(x: Tensor, y: Tensor, variance: Tensor | None) -> None:
-    """Raise unless the tensors are those of one run."""
-    others = {"train_Y": y} if variance is None else {"train_Y": y, "train_Yvar": variance}
-    for name, tensor in {"train_X": x, **others}.items():
-        if tensor.dtype != torch.float64:
-            raise TypeError(
-                f"{name} is {tensor.dtype}; a learned prior needs double precision: give "
-                f"`{name}.double()`."
-            )
-        if tensor.device != x.device:
-            raise ValueError(
-                f"{name} is on {tensor.device} and train_X on {x.device}; move both to one device."
-            )
-    if x.ndim != 2:
-        raise ValueError(
-            f"train_X has shape {tuple(x.shape)}; give the points of one run, (n, d): a batch of "
-            "runs is a model for each of them."
-        )
-    for name, tensor in others.items():
-        if tensor.shape != (len(x), 1):
-            raise ValueError(
-                f"{name} has shape {tuple(tensor.shape)}; give ({len(x)}, 1), one value per point: "
-                "several outputs are a ModelListGP of models."
-            )
-    if variance is not None and not bool((variance >= 0.0).all() & variance.isfinite().all()):
-        raise ValueError("train_Yvar has entries that are no variance; give finite numbers >= 0.")
-
-
-def _require_inside(x: Tensor, coordinates: AbstractCoordinates) -> None:
-    """Raise unless all points lie in the space."""
-    bounds, names = coordinates.bounds.to(x), coordinates.space.names
-    kind = type(coordinates).__name__
-    if x.shape[1] != bounds.shape[1]:
-        raise ValueError(
-            f"train_X has {x.shape[1]} columns where {kind} of {list(names)} has "
-            f"{bounds.shape[1]}; make it with `{kind}(prior.space).tensor(points)`."
-        )
-    slack = SLACK * (bounds[1] - bounds[0])
-    # Not a number is not inside.
-    outside = ~((x >= bounds[0] - slack) & (x <= bounds[1] + slack))
-    if outside.any():
-        row, column = (int(i) for i in outside.nonzero()[0])
-        low, high = bounds[:, column].tolist()
-        raise ValueError(
-            f"Row {row} of train_X has {float(x[row, column])} in column {column}, outside "
-            f"[{low:g}, {high:g}] of {kind}; make it with `{kind}(prior.space).tensor(points)`, or "
-            "give other `coordinates`."
-        )
+    inputs = model_inputs(prior, train_X, train_Y, train_Yvar, features, coordinates)
+    return LearnedModel(**inputs)

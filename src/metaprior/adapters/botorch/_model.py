@@ -7,6 +7,7 @@ import torch
 from botorch.models.gpytorch import GPyTorchModel
 from botorch.models.model import FantasizeMixin
 from botorch.posteriors import GPyTorchPosterior
+from botorch.utils.datasets import SupervisedDataset
 from gpytorch.constraints import Positive
 from gpytorch.distributions import MultivariateNormal
 from gpytorch.likelihoods import GaussianLikelihood
@@ -14,7 +15,11 @@ from linear_operator import to_linear_operator
 from torch import Tensor
 from torch.nn import Module, ModuleList
 
+from metaprior.adapters.botorch._coordinates import AbstractCoordinates
+from metaprior.adapters.botorch._inputs import model_inputs
 from metaprior.adapters.botorch._processes import MemberJoints, TorchConditioned, TorchProcesses
+from metaprior.belief import Prior
+from metaprior.data import Features
 
 Transform = Callable[[GPyTorchPosterior, Tensor], Any]
 
@@ -78,6 +83,23 @@ class LearnedModel(GPyTorchModel, FantasizeMixin):
         noises = [getattr(self, f"noise_{i}") for i in range(len(stacks))]
         run = zip(stacks, noises, strict=True)
         self.conditioned = ModuleList(TorchConditioned(s, x, y, noise) for s, noise in run)
+
+    @classmethod
+    def construct_inputs(
+        cls,
+        training_data: SupervisedDataset,
+        *,
+        prior: Prior,
+        features: Features | None = None,
+        coordinates: AbstractCoordinates | None = None,
+        **options: Any,
+    ) -> dict[str, Any]:
+        """Arguments of this class for a data set, as hosts that build models ask for them.
+
+        - `prior`, `features`, `coordinates`: those of `model`; other options do not matter here.
+        """
+        data = training_data
+        return model_inputs(prior, data.X, data.Y, data.Yvar, features, coordinates)
 
     @property
     def _stacks(self) -> list[TorchProcesses]:

@@ -10,7 +10,7 @@ from optuna.storages import BaseStorage
 
 from metaprior.adapters._host import StudyUse as StudyUse
 from metaprior.adapters.optuna._parameters import completed_points, given_space, shared_space
-from metaprior.adapters.optuna._storage import called, reading
+from metaprior.adapters.optuna._storage import called, damage_in_one_sentence, reading
 from metaprior.adapters.optuna._trials import StudyTrials, read_trials
 from metaprior.data import Bounds, Space, Tasks, checked_features, direction_sign
 from metaprior.words import listed
@@ -94,8 +94,12 @@ def read_history(
         raise TypeError(f"`space` is a {type(space).__name__}; give a metaprior Space.")
     wanted = [studies] if isinstance(studies, str) else studies
     with reading(storage) as opened:
-        names = _chosen_names(opened, wanted, match, called(storage))
-        found = [read_trials(name, opened) for name in names]
+        with damage_in_one_sentence(storage):
+            every = optuna.get_all_study_names(opened)
+            every = [name for name in every if not name.startswith(OUR_STUDIES)]
+        names = _chosen_names(every, wanted, match, called(storage))
+        with damage_in_one_sentence(storage):
+            found = [read_trials(name, opened) for name in names]
     _require_some(found, called(storage))
     chosen = shared_space(found) if space is None else given_space(found, space)
     _require_some(chosen.studies, called(storage))
@@ -121,10 +125,8 @@ def read_history(
 
 
 def _chosen_names(
-    storage: BaseStorage, wanted: Iterable[str] | None, match: str | None, where: str
+    names: list[str], wanted: Iterable[str] | None, match: str | None, where: str
 ) -> list[str]:
-    every = optuna.get_all_study_names(storage)
-    names = [name for name in every if not name.startswith(OUR_STUDIES)]
     if not names:
         raise ValueError(f"There are no studies in {where}; check that it is the right storage.")
     if wanted is not None:

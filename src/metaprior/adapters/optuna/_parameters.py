@@ -144,8 +144,28 @@ def given_space(studies: list[StudyTrials], space: Space) -> SpaceAndStudies:
         for name in trial.params
         if name not in space.names
     }
-    told = f"Not in the space, and left out: {listed(sorted(map(repr, others)), 5)}."
-    return SpaceAndStudies(space, fitted, [told] if others else [])
+    notes = _notes_on_broken(studies, space)
+    if others:
+        notes.append(f"Not in the space, and left out: {listed(sorted(map(repr, others)), 5)}.")
+    return SpaceAndStudies(space, fitted, notes)
+
+
+def _notes_on_broken(studies: list[StudyTrials], space: Space) -> list[str]:
+    """A sentence on each parameter that trials have where a condition of the space forbids it."""
+    conditional = [n for n, d in zip(space.names, space.dimensions, strict=True) if d.when]
+    broken: dict[str, list[str]] = {}
+    for study in studies:
+        for trial in study.trials if not study.reason else []:
+            existing = space.existing(with_switches(trial.params, space))
+            for name in conditional:
+                if name in trial.params and name not in existing:
+                    place = f"trial {trial.number} of study {study.name!r}"
+                    broken.setdefault(name, []).append(place)
+    return [
+        f"The parameter {name!r} is there where the space forbids it, in {listed(places, 1)}: left "
+        "out."
+        for name, places in broken.items()
+    ]
 
 
 def completed_points(
@@ -234,11 +254,12 @@ def _require_one_kind(name: str, studies: list[StudyTrials]) -> None:
     for study in studies:
         for trial in study.trials:
             if name in trial.params:
-                first.setdefault(is_categorical(trial.distributions[name]), study.name)
+                place = f"trial {trial.number} of study {study.name!r}"
+                first.setdefault(is_categorical(trial.distributions[name]), place)
     if len(first) > 1:
         raise ValueError(
-            f"The parameter {name!r} is a number in study {first[False]!r} and categorical in "
-            f"study {first[True]!r}; choose studies in which it is the same."
+            f"The parameter {name!r} is a number in {first[False]} and categorical in "
+            f"{first[True]}; choose studies in which it is the same."
         )
 
 

@@ -14,6 +14,8 @@ from optuna.exceptions import StorageInternalError
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
 
+from metaprior.words import cut
+
 JOURNAL = "journal:"
 # Seconds to wait for a database server; what the URL says goes first.
 _PATIENCE = 10
@@ -44,6 +46,27 @@ def reading(storage: str | BaseStorage) -> Iterator[BaseStorage]:
                 yield database
 
 
+@contextmanager
+def damage_in_one_sentence(storage: str | BaseStorage) -> Iterator[None]:
+    """What Optuna and its database raise where a record is not what they wrote, as one ValueError.
+
+    Neither looks at what it reads: text in the place of a number, or a missing record, may be any
+    exception. That a storage cannot be reached is said by `reading`.
+    """
+    from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+    try:
+        yield
+    except (ArgumentError, SQLAlchemyError, StorageInternalError):
+        raise
+    except Exception as error:
+        problem = cut(f"{type(error).__name__}: {first_line(error)}", 200)
+        raise ValueError(
+            f"{called(storage)} is damaged, or was not written by Optuna ({problem}); restore it "
+            "from a copy."
+        ) from None
+
+
 def called(storage: str | BaseStorage) -> str:
     """What to call a storage in a sentence; passwords are hidden."""
     if not isinstance(storage, str):
@@ -58,8 +81,9 @@ def _journal(path: str) -> BaseStorage:
         raise ValueError(f"There is no journal file {path}; check the path.")
     try:
         return JournalStorage(JournalFileBackend(path))
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path} is not a journal file of Optuna ({error}); check it.") from None
+    except Exception as error:  # Optuna does not look at what it reads
+        problem = cut(f"{type(error).__name__}: {first_line(error)}", 200)
+        raise ValueError(f"{path} is not a journal file of Optuna ({problem}); check it.") from None
 
 
 @contextmanager
@@ -76,7 +100,7 @@ def _database(address: str) -> Iterator[BaseStorage]:
             f"The driver of {called(address)} is not installed ({error}); install it with pip."
         ) from None
     try:
-        with engine.connect() as connection:
+        with damage_in_one_sentence(address), engine.connect() as connection:
             tables = sqlalchemy.inspect(connection).get_table_names()
         if "studies" not in tables:
             raise ValueError(

@@ -27,8 +27,9 @@ _UNFINISHED = {
 
 
 class UsableTrial(NamedTuple):
-    """A complete trial; choices are as a space holds them."""
+    """A complete trial and its number; choices are as a space holds them."""
 
+    number: int
     params: dict[str, Any]
     distributions: Mapping[str, BaseDistribution]
     value: float
@@ -71,6 +72,8 @@ def read_trials(name: str, storage: BaseStorage) -> StudyTrials:
     maximized = study.direction == StudyDirection.MAXIMIZE
     usable, left_out = [], Counter()
     for trial in sorted(study.get_trials(deepcopy=False), key=lambda trial: trial.number):
+        if not all(isinstance(parameter, str) for parameter in trial.params):
+            raise TypeError(f"trial {trial.number} has a parameter whose name is no text")
         fault = _fault(trial)
         if fault:
             left_out[fault] += 1
@@ -102,4 +105,4 @@ def _usable(trial: FrozenTrial) -> UsableTrial:
         for name, value in trial.params.items()
     }
     assert trial.value is not None  # `_fault` has looked
-    return UsableTrial(params, trial.distributions, trial.value)
+    return UsableTrial(trial.number, params, trial.distributions, trial.value)

@@ -1,18 +1,16 @@
 """Where the versions of a prior are kept: a folder that all workers see, or an artifact store."""
 
 import abc
-import io
 import tempfile
-import zipfile
-import zlib
 from pathlib import Path
 from urllib.parse import quote
 
 from optuna.artifacts import download_artifact, upload_artifact
 from optuna.trial import Trial
 
+from metaprior.adapters._packed import pack, unpack
 from metaprior.belief import Prior
-from metaprior.store import PriorFileError, is_prior_file, load
+from metaprior.store import PriorFileError, load
 
 FOLDER, ARTIFACT = "folder", "artifact"
 
@@ -78,27 +76,3 @@ class ArtifactVersionStore(AbstractVersionStore):
                 artifact_store=self._store, artifact_id=place[ARTIFACT], file_path=str(packed)
             )
             return load(unpack(packed.read_bytes(), Path(folder) / "prior"))
-
-
-def pack(folder: Path) -> bytes:
-    """The files of a saved prior as one."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(folder.iterdir()):
-            if is_prior_file(path.name):
-                archive.write(path, path.name)
-    return buffer.getvalue()
-
-
-def unpack(data: bytes, folder: Path) -> Path:
-    """The files of a packed prior, written into `folder`; any other file is ignored."""
-    folder.mkdir()
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            for name in filter(is_prior_file, archive.namelist()):
-                (folder / name).write_bytes(archive.read(name))
-    except (zipfile.BadZipFile, zlib.error) as error:
-        raise PriorFileError(
-            f"The stored prior cannot be unpacked ({error}); restore an older version."
-        ) from None
-    return folder

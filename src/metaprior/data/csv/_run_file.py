@@ -10,7 +10,7 @@ decimal commas and line ends, and keeps them; unchanged rows stay the same byte 
 | `failed` | failed |
 
 Columns called like features of tasks say something of the whole run: their cells are all the same,
-or empty. New rows repeat them.
+or empty. New rows repeat them. Any other column is the user's own, and stays as it is.
 
 Rows are counted as a spreadsheet does: the header is row 1.
 """
@@ -18,12 +18,13 @@ Rows are counted as a spreadsheet does: the header is row 1.
 import csv
 import io
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from metaprior.data import FeatureValue, Integer, Space
+from metaprior.data import FeatureValue, Integer, Quantity, Space
 from metaprior.data.csv._cells import FAILED, TextRun, complaint, has_value, number, values_of
 from metaprior.data.csv._features import features_of_runs
 from metaprior.data.csv._roles import VALUE_NAMES
@@ -40,7 +41,7 @@ from metaprior.files import replace_file
 from metaprior.words import shortened
 
 Point = dict[str, Any]
-VALUE = "value"
+_THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
 _BYTE_ORDER_MARK = "\ufeff".encode()
 
 
@@ -81,6 +82,7 @@ class RunFile:
     - `records`: row and cells of each row; `rows`: what they mean, in the same order.
     - `data`: the bytes that were read; empty if there is no file yet.
     - `known`: names of features that may have a column; `features`: what the file says of them.
+    - `quantity`: what the prior calls the value.
     """
 
     path: Path
@@ -93,6 +95,7 @@ class RunFile:
     data: bytes
     known: tuple[str, ...] = ()
     features: dict[str, FeatureValue | None] = field(default_factory=dict)
+    quantity: Quantity = Quantity()
 
     @property
     def observed(self) -> list[Row]:
@@ -107,9 +110,17 @@ class RunFile:
         return [row for row in self.rows if row.is_failed]
 
     def parsed(self, text: str) -> float | None:
-        """The number that `text` stands for in a cell of this file; `None` if it is none."""
+        """The number that `text` stands for, with a decimal point or comma; `None` if it is none.
+
+        In a file that writes no decimal commas, `1,234` may be a thousand: that raises an error.
+        """
         text = text.strip()
-        found = number(with_point(text) if self.dialect.decimal_comma else text)
+        if not self.dialect.decimal_comma and _THOUSANDS.fullmatch(text):
+            raise ValueError(
+                f"The value {text!r} can be read as {text.replace(',', '.')} and as "
+                f"{text.replace(',', '')}; write it without the comma."
+            )
+        found = number(with_point(text))
         return None if found is None else float(found)
 
     def append(self, points: Sequence[Point]) -> "RunFile":
@@ -157,7 +168,7 @@ class RunFile:
 
     def _written(self, text: str, num_rows: int) -> "RunFile":
         data = _BYTE_ORDER_MARK * self.dialect.byte_order_mark + text.encode()
-        after = parse_run(self.path, data, self.space, self.known)
+        after = parse_run(self.path, data, self.space, self.known, self.quantity)
         if len(after.rows) != num_rows:
             raise ValueError(
                 f"{self.path} cannot hold the point: its cells would not be read back as they "
@@ -189,30 +200,47 @@ class RunFile:
         return "" if value is None else str(value)
 
 
-def read_run(path: str | Path, space: Space, *, features: Sequence[str] = ()) -> RunFile:
+def read_run(
+    path: str | Path,
+    space: Space,
+    *,
+    features: Sequence[str] = (),
+    quantity: Quantity | None = None,
+) -> RunFile:
     """The run in the file at `path`; a run without points if there is no file, or an empty one.
 
     - `features`: names of features of tasks, for which the file may have columns.
+    - `quantity`: what the value is called: a new file gets a column of this name.
     """
     path = Path(path)
-    return parse_run(path, bytes_of(path) if path.exists() else b"", space, tuple(features))
+    data = bytes_of(path) if path.exists() else b""
+    return parse_run(path, data, space, tuple(features), quantity or Quantity())
 
 
-def parse_run(path: Path, data: bytes, space: Space, known: tuple[str, ...] = ()) -> RunFile:
+def parse_run(
+    path: Path,
+    data: bytes,
+    space: Space,
+    known: tuple[str, ...] = (),
+    quantity: Quantity | None = None,
+) -> RunFile:
     """The run that `data`, read from `path`, describes."""
+    quantity = quantity or Quantity()
     text = decoded(path, data)
     if not text.strip():
-        value = next(
-            name for name in (VALUE, *VALUE_NAMES, "value of the run") if name not in space.names
+        names = (quantity.name, *VALUE_NAMES, "value of the run")
+        value = next(name for name in names if name not in (*space.names, *known))
+        header = [*space.names, value]
+        return RunFile(
+            path, space, header, value, [], Dialect(), {}, data, known, quantity=quantity
         )
-        return RunFile(path, space, [*space.names, value], value, [], Dialect(), {}, data, known)
     delimiter = delimiter_of(text)
     records = [(row, cells) for row, cells in records_of(text, delimiter, path) if any(cells)]
     (header_row, header), *records = records
     while header and not header[-1]:
         header = header[:-1]  # separators at the end of every line
     check_header(path, header_row, header)
-    value = _value_column(path, header, space, known)
+    value = _value_column(path, header, space, known, quantity)
     for row, cells in records:
         if len(cells) < len(header) or any(cells[len(header) :]):
             raise ValueError(
@@ -220,7 +248,13 @@ def parse_run(path: Path, data: bytes, space: Space, known: tuple[str, ...] = ()
                 f"repair the row, and put quotes around cells with {delimiter!r}."
             )
     columns = [[cells[i] for _, cells in records] for i in range(len(header))]
-    decimal_comma = delimiter != "," and has_decimal_commas(columns)
+    # What the user writes in columns of their own says nothing of the numbers.
+    ours = [
+        column
+        for name, column in zip(header, columns, strict=True)
+        if name in (*space.names, *known, value)
+    ]
+    decimal_comma = delimiter != "," and has_decimal_commas(ours)
     if decimal_comma:
         columns = [[with_point(cell) for cell in column] for column in columns]
     named = dict(zip(header, columns, strict=True))
@@ -234,10 +268,16 @@ def parse_run(path: Path, data: bytes, space: Space, known: tuple[str, ...] = ()
         "\r\n" if "\r\n" in text else "\n",
         data.startswith(_BYTE_ORDER_MARK),
     )
-    return RunFile(path, space, header, value, rows, dialect, dict(records), data, known, features)
+    cells_of_rows = dict(records)
+    return RunFile(
+        path, space, header, value, rows, dialect, cells_of_rows, data, known, features, quantity
+    )
 
 
-def _value_column(path: Path, header: list[str], space: Space, known: tuple[str, ...]) -> str:
+def _value_column(
+    path: Path, header: list[str], space: Space, known: tuple[str, ...], quantity: Quantity
+) -> str:
+    """The column called like the value of the prior, or as values usually are."""
     missing = [name for name in space.names if name not in header]
     if missing:
         raise ValueError(
@@ -245,15 +285,15 @@ def _value_column(path: Path, header: list[str], space: Space, known: tuple[str,
             "a prior that was learned for this run, or add the column."
         )
     others = [name for name in header if name not in (*space.names, *known)]
+    if quantity.name in others:
+        return quantity.name
     values = [name for name in others if name.lower() in VALUE_NAMES]
-    foreign = [name for name in others if name not in values[:1]]
-    if foreign:
+    if len(values) != 1:
+        several = f" and {len(values)} that could be it ({', '.join(values)})" if values else ""
         raise ValueError(
-            f"{path} has the column {foreign[0]!r}, which is neither a dimension of the prior's "
-            f"space nor the value; remove it, or call it {VALUE!r} if it is the value."
+            f"{path} has no column {quantity.name!r} for the value{several}; add one called "
+            f"{quantity.name!r}."
         )
-    if not values:
-        raise ValueError(f"{path} has no column for the value; add one called {VALUE!r}.")
     return values[0]
 
 

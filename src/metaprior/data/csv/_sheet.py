@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from metaprior.data.csv._cells import NUMBER
+from metaprior.files import read_file
 from metaprior.words import shortened
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -72,7 +73,7 @@ def bytes_of(path: Path) -> bytes:
     if path.is_dir():
         raise ValueError(f"{path} is a folder where a CSV file was expected; name its files.")
     try:
-        return path.read_bytes()
+        return read_file(path)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise ValueError(f"{path} cannot be read: {reason}; repair that or leave it out.") from None

@@ -26,8 +26,8 @@ from typing import Any
 
 from metaprior.data import Categorical, Integer, Real, Space
 from metaprior.data._dimensions import Dimension
-from metaprior.files import replace_file
-from metaprior.words import shortened
+from metaprior.files import read_file, replace_file
+from metaprior.words import cut, shortened
 
 _KINDS = {"real": Real, "integer": Integer, "categorical": Categorical}
 _NEEDED = {"real": ("low", "high"), "integer": ("low", "high"), "categorical": ("choices",)}
@@ -43,12 +43,19 @@ def read_space(path: str | Path) -> Space:
     """The space that a TOML file describes."""
     path = Path(path)
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        tables = tomllib.loads(read_file(path).decode("utf-8-sig"))
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise ValueError(f"The space file {path} cannot be read: {reason}; check it.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"The space file {path} is not valid TOML ({error}); repair it.") from None
+    except RecursionError:
+        raise ValueError(
+            f"The space file {path} is nested too deeply to be read; repair it."
+        ) from None
+    except ValueError as error:  # of TOML, of UTF-8, or of a number with very many digits
+        problem = cut(str(error), 300).removesuffix(".")
+        raise ValueError(
+            f"The space file {path} is not valid TOML ({problem}); repair it."
+        ) from None
     if not tables:
         raise ValueError(f"The space file {path} has no dimension; add one, such as [lr].")
     dimensions = {name: _dimension(path, name, table) for name, table in tables.items()}

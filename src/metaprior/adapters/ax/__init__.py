@@ -1,0 +1,14 @@
+"""Ax: a generation strategy that starts from learned priors, and past experiments as tasks."""
+
+# ruff: noqa: E402 (nothing below can be imported without Ax)
+
+from metaprior.adapters._host import require_host
+
+require_host("ax", called="Ax", extra="ax", oldest=1)
+
+from metaprior.adapters.ax._columns import AxColumns as AxColumns
+from metaprior.adapters.ax._node import LearnedPriorNode as LearnedPriorNode
+from metaprior.adapters.ax._registered import register
+from metaprior.adapters.ax._strategy import generation_strategy as generation_strategy
+
+register()

@@ -1,0 +1,65 @@
+"""What an optimiser cannot be made of, and values that cannot be told: one sentence each."""
+
+import math
+import os
+from typing import Any
+
+import numpy as np
+
+from metaprior.belief import Prior
+from metaprior.bo._acquisition import AbstractAcquisition
+from metaprior.bo._search import Search
+from metaprior.bo._window import Window
+from metaprior.data import LARGEST_VALUE, as_native, checked_seed
+from metaprior.words import shortened
+
+# How many points may be asked for at once: each is chosen after those before it.
+MOST = 10_000
+
+
+def check_parts(prior: Any, acquisition: Any, search: Any, window: Any, seed: Any) -> None:
+    """Raise an error for the first argument of an optimiser that is of the wrong kind."""
+    if not isinstance(prior, Prior):
+        is_folder = isinstance(prior, (str, os.PathLike))
+        hint = f"metaprior.load({str(prior)!r})" if is_folder else "metaprior.learn(tasks)"
+        raise TypeError(f"`prior` is {shortened(prior)}, which is no prior; give one: {hint}.")
+    if acquisition is not None and not isinstance(acquisition, AbstractAcquisition):
+        raise TypeError(
+            f"`acquisition` is {shortened(acquisition)}; give an object, such as "
+            "metaprior.bo.LogExpectedImprovement(), or leave it out."
+        )
+    if search is not None and not isinstance(search, Search):
+        raise TypeError(
+            f"`search` is {shortened(search)}; give a metaprior.bo.Search, or leave it out."
+        )
+    if window is not None and not isinstance(window, Window):
+        raise TypeError(
+            f"`window` is {shortened(window)}; give a metaprior.bo.Window, or leave it out."
+        )
+    checked_seed(seed)
+
+
+def require_count(n: int | None, words: str = "points") -> int:
+    """The number of points asked for, one if nothing is said; or of something else."""
+    if n is not None and (isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MOST):
+        raise ValueError(
+            f"Cannot ask for {shortened(n)} {words}; give a whole number, at least 1 and at most "
+            f"{MOST:,}."
+        )
+    return 1 if n is None else n
+
+
+def finite_or_failed(x: dict[str, Any], value: Any) -> float:
+    """What was told of `x`, NaN for a failure; a text or a bool is no number, as in a file."""
+    native = as_native(value)
+    is_wrong = isinstance(native, (bool, str, bytes, np.ndarray))
+    try:
+        number = math.nan if native is None else math.inf if is_wrong else float(native)
+    except (TypeError, ValueError, OverflowError):
+        number = math.inf
+    if abs(number) > LARGEST_VALUE:
+        raise ValueError(
+            f"The value told for {shortened(x, 200)} is {shortened(value)}; tell a finite number "
+            f"of at most {LARGEST_VALUE:g} in size, or None for a failure."
+        )
+    return number

@@ -1,0 +1,150 @@
+"""A run that survives a restart, and what an optimiser is told and made of."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import metaprior as mp
+from metaprior.data import Quantity
+
+
+@pytest.fixture(scope="module")
+def prior(hill_space, hill_runs):
+    tasks = mp.Tasks.from_runs(
+        hill_runs, space=hill_space, direction="minimize", quantity=Quantity("cost", "EUR")
+    )
+    return mp.learn(tasks, method=mp.methods.FixedGP())
+
+
+def begun(prior):
+    optimizer = mp.Optimizer(prior, seed=3)
+    first, second, third, _ = optimizer.ask(4)
+    optimizer.tell(first, 4.5)
+    optimizer.tell({"x": np.float64(0.5), "z": 2}, None)
+    optimizer.tell(second, 7.0, stopped=True)
+    optimizer.tell(third, 1.5)
+    return optimizer
+
+
+def test_optimizer_asks_the_same_after_a_restart(prior, tmp_path):
+    before = begun(prior)
+    path = before.save(tmp_path / "run.json")
+    after = mp.Optimizer.load(path, prior)
+    assert after.history == before.history and after.pending == before.pending
+    assert after.best == before.best and len(before.pending) == 1
+    assert after.ask(2) == before.ask(2)
+    # A later file replaces an earlier one.
+    after.save(path)
+    assert len(mp.Optimizer.load(path, prior).pending) == 3
+
+
+def test_optimizer_history_has_failures_and_the_name_of_the_value(prior):
+    history = begun(prior).history
+    assert [each["state"] for each in history] == ["observed", "failed", "stopped", "observed"]
+    assert [each["cost"] for each in history] == [4.5, None, 7.0, 1.5]
+    assert history[1] == {"x": 0.5, "z": 2, "cost": None, "state": "failed"}
+    observed = begun(prior).observations
+    assert [value for _, value in observed] == [4.5, 1.5]
+
+
+def test_optimizer_load_refuses_other_priors_and_other_files(prior, hill_runs, tmp_path):
+    path = begun(prior).save(tmp_path / "run.json")
+    tasks = mp.Tasks.from_runs(hill_runs, space=prior.space)
+    other = mp.learn(tasks, method=mp.methods.FixedGP())
+    with pytest.raises(ValueError, match="is to minimize over another space than that of the prio"):
+        mp.Optimizer.load(path, other)
+    whole = path.read_text()
+    for damaged in (
+        whole[: len(whole) // 2],
+        "[]",
+        "{}",
+        "null",
+        whole.replace('"told"', '"old"'),
+        whole.replace("metaprior-run", "other"),
+        "[" * 100_000,
+    ):
+        path.write_text(damaged)
+        with pytest.raises(ValueError, match=r"run\.json is no run that Optimizer\.save wrote"):
+            mp.Optimizer.load(path, prior)
+    with pytest.raises(ValueError, match="cannot be read: no such file"):
+        mp.Optimizer.load(tmp_path / "none.json", prior)
+
+
+def test_condition_refuses_texts_and_bools(prior):
+    for values in (["1.5"], [True], np.array(["1"])):
+        with pytest.raises(ValueError, match="which is not a number"):
+            prior.condition([{"x": 0.0, "z": 1.0}], values)
+
+
+# Without the shape checks of the tests, which would be the first to complain.
+WRONG = """
+import json, sys
+import numpy as np
+import metaprior as mp
+from metaprior.data import Quantity
+prior = mp.load(sys.argv[1])
+def refused(value):
+    optimizer = mp.Optimizer(prior)
+    for number in (3, np.float32(0.5), np.ones(()), np.int64(7)):
+        optimizer.tell({"x": 0.0, "z": 1.0}, number)
+    try:
+        optimizer.tell({"x": 0.0, "z": 1.0}, value)
+    except ValueError as error:
+        assert "tell a finite number, or None for a failure" in str(error)
+        assert [value for _, value in optimizer.observations] == [3.0, 0.5, 1.0, 7.0]
+    else:
+        raise SystemExit(f"took {value!r}")
+
+RUNS = [([[0.0, 1.0]], [1.0])]
+cases = {
+    "folder": lambda: mp.Optimizer("prior/"),
+    "nothing": lambda: mp.Optimizer(None),
+    "negative": lambda: mp.Optimizer(prior, seed=-1),
+    "none": lambda: mp.Optimizer(prior, seed=None),
+    "bool": lambda: mp.Optimizer(prior, seed=True),
+    "fraction": lambda: mp.Optimizer(prior, seed=0.5),
+    "acquisition": lambda: mp.Optimizer(prior, acquisition="ei"),
+    "search": lambda: mp.Optimizer(prior, search=100),
+    "window": lambda: mp.Optimizer(prior, window={"x": (0, 1)}),
+    "ask": lambda: mp.Optimizer(prior).ask("3"),
+    "all": lambda: mp.Optimizer(prior).ask(True),
+    "quantity": lambda: mp.Tasks.from_runs(RUNS, space=prior.space, quantity="y"),
+    "told": lambda: [refused(value) for value in (True, np.True_, "1.5", b"1", [1.0], np.ones(2))],
+    "names": lambda: mp.Tasks.from_runs(RUNS, space=prior.space, names=["a", "b"]),
+}
+said = {}
+for name, case in cases.items():
+    try:
+        case()
+    except (TypeError, ValueError) as error:
+        said[name] = str(error)
+print(json.dumps(said))
+"""
+
+
+def test_wrong_arguments_get_one_sentence_each(prior, tmp_path):
+    folder = prior.save(tmp_path / "prior")
+    done = subprocess.run(
+        [sys.executable, "-c", WRONG, str(folder)], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    for name, words in {
+        "folder": "`prior` is 'prior/', which is no prior; give one: metaprior.load('prior/').",
+        "nothing": "`prior` is None, which is no prior; give one: metaprior.learn(tasks).",
+        "negative": "The seed is -1; give a whole number of at least 0.",
+        "none": "The seed is None; give a whole number of at least 0.",
+        "bool": "The seed is True; give a whole number of at least 0.",
+        "fraction": "The seed is 0.5; give a whole number of at least 0.",
+        "acquisition": "`acquisition` is 'ei'; give an object, such as",
+        "search": "`search` is 100; give a metaprior.bo.Search, or leave it out.",
+        "window": "`window` is {'x': (0, 1)}; give a metaprior.bo.Window, or leave it out.",
+        "ask": "Cannot ask for '3' points; give a whole number of at least 1.",
+        "all": "Cannot ask for True points; give a whole number of at least 1.",
+        "quantity": "`quantity` is 'y'; give a Quantity, such as",
+        "names": "`names` is ['a', 'b']; give one text for each of the 1 runs.",
+    }.items():
+        assert said[name].startswith(words), (name, said.get(name))

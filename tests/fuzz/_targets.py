@@ -1,0 +1,22 @@
+"""All targets by name."""
+
+from tests.fuzz._api import optimizer, spaces, tasks
+from tests.fuzz._engine import Target
+from tests.fuzz._priors import damaged_prior, forged_prior
+from tests.fuzz._sequences import lifelong
+from tests.fuzz._storages import journal, sqlite
+from tests.fuzz._tables import past_runs, run_file, space_file
+
+TARGETS: dict[str, Target] = {
+    "csv": past_runs,
+    "toml": space_file,
+    "run file": run_file,
+    "damaged prior": damaged_prior,
+    "forged prior": forged_prior,
+    "lifelong": lifelong,
+    "journal": journal,
+    "sqlite": sqlite,
+    "space": spaces,
+    "tasks": tasks,
+    "optimizer": optimizer,
+}
