@@ -10,11 +10,12 @@ from jaxtyping import Bool, Float
 
 from metaprior.belief import AbstractBelief, ConditionedBelief, FittedBelief, Priors
 from metaprior.bo._acquisition import ScoredAnchors
+from metaprior.bo._checks import finite_or_failed, require_count
 from metaprior.bo._feasibility import FeasibilityScore
 from metaprior.bo._front import MOST_POINTS, on_front, thinned, undominated
 from metaprior.bo._hypervolume import HypervolumeScore
 from metaprior.bo._moves import Moves
-from metaprior.bo._places import Places, Point, finite_or_failed, matches, require_count
+from metaprior.bo._places import Places, Point, matches
 from metaprior.bo._propose import Goal, RunSoFar, propose, propose_among
 from metaprior.bo._search import Search
 from metaprior.bo._window import Window
