@@ -9,11 +9,8 @@ from hypothesis import strategies as st
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
 import metaprior as mp
-from metaprior.adapters.optuna._distributions import (
-    as_choice,
-    merged_dimension,
-    nearest_value,
-)
+from metaprior.adapters.histories import as_choice
+from metaprior.adapters.optuna._distributions import merged_dimension, nearest_value
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 

@@ -67,7 +67,10 @@ def test_unlearned_waits_for_usable_studies(settings, storage):
 @pytest.mark.parametrize(
     ("other", "words"),
     [
-        ({"x": CHOICES}, "is a number in study 'a' and categorical in study 'b'"),
+        (
+            {"x": CHOICES},
+            "a number in trial 0 of study 'a' and categorical in trial 0 of study 'b'",
+        ),
         ({"z": NUMBERS}, "share no parameter"),
     ],
 )

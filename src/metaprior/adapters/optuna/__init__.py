@@ -6,8 +6,8 @@ from metaprior.adapters._host import require_host
 
 require_host("optuna", called="Optuna", extra="optuna", oldest=5)
 
-from metaprior.adapters.optuna._history import History as History
-from metaprior.adapters.optuna._history import StudyUse as StudyUse
+from metaprior.adapters._host import StudyUse as StudyUse
+from metaprior.adapters.histories import History as History
 from metaprior.adapters.optuna._history import load_tasks as load_tasks
 from metaprior.adapters.optuna._history import read_history as read_history
 from metaprior.adapters.optuna._lifelong import LifelongSampler as LifelongSampler

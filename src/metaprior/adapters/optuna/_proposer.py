@@ -11,7 +11,7 @@ from optuna.distributions import BaseDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from metaprior.adapters.optuna._presence import switches, with_switches
+from metaprior.adapters.histories import switches, with_switches
 from metaprior.adapters.optuna._pruned import EarlyStops
 from metaprior.adapters.optuna._study_window import in_space, news, study_window, whole_window
 from metaprior.adapters.optuna._values import Objectives, OneValue, optimizer_for

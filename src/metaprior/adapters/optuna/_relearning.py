@@ -8,7 +8,8 @@ from optuna.storages import BaseStorage, JournalStorage, get_storage
 from optuna.storages.journal import JournalFileBackend
 from optuna.study import Study
 
-from metaprior.adapters.optuna._history import OUR_STUDIES, History, NothingUsable, read_history
+from metaprior.adapters.histories import History, NothingUsable
+from metaprior.adapters.optuna._history import OUR_STUDIES, read_history
 from metaprior.adapters.optuna._ledger import StorageLedger, StoredVersion
 from metaprior.adapters.optuna._storage import JOURNAL
 from metaprior.adapters.optuna._version_store import AbstractVersionStore

@@ -10,8 +10,7 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from metaprior.adapters.optuna._distributions import as_choice
-from metaprior.adapters.optuna._presence import switches
+from metaprior.adapters.histories import as_choice, switches
 from metaprior.bo import (
     Numbers,
     Options,

@@ -2,21 +2,24 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any, NamedTuple
 
 import optuna
-from optuna.distributions import BaseDistribution
 from optuna.storages import BaseStorage
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from metaprior.adapters.optuna._distributions import as_choice, is_categorical
+from metaprior.adapters.histories import (
+    FEWEST_TRIALS,
+    TOO_FEW_TRIALS,
+    StudyTrials,
+    UsableTrial,
+    as_choice,
+    is_choice,
+)
+from metaprior.adapters.optuna._distributions import declared
 
-FEWEST_TRIALS = 2
 DELETED = "deleted meanwhile"
 SEVERAL_OBJECTIVES = "several objectives"
-TOO_FEW_TRIALS = f"fewer than {FEWEST_TRIALS} complete trials with finite values"
 
 _UNFINISHED = {
     TrialState.FAIL: "failed",
@@ -24,41 +27,6 @@ _UNFINISHED = {
     TrialState.RUNNING: "running",
     TrialState.WAITING: "waiting",
 }
-
-
-class UsableTrial(NamedTuple):
-    """A complete trial and its number; choices are as a space holds them."""
-
-    number: int
-    params: dict[str, Any]
-    distributions: Mapping[str, BaseDistribution]
-    value: float
-
-
-class StudyTrials(NamedTuple):
-    """The usable trials of a study, in order.
-
-    - `left_out`: how many others there are, by reason.
-    - `reason`: why the study as a whole cannot be used; empty if it can.
-    - `attributes`: of the study, as its user set them.
-    """
-
-    name: str
-    direction: str
-    trials: list[UsableTrial]
-    left_out: dict[str, int]
-    reason: str = ""
-    attributes: Mapping[str, Any] = {}
-
-    def keeping(self, trials: list[UsableTrial], *, others: str, reason: str) -> "StudyTrials":
-        """The study with these trials only; the others are counted under the word `others`, and
-        `reason` is why there are then too few."""
-        lost = len(self.trials) - len(trials)
-        if not lost:
-            return self
-        left_out = {**self.left_out, others: self.left_out.get(others, 0) + lost}
-        few = len(trials) < FEWEST_TRIALS
-        return self._replace(trials=trials, left_out=left_out, reason=reason if few else "")
 
 
 def read_trials(name: str, storage: BaseStorage) -> StudyTrials:
@@ -92,7 +60,7 @@ def _fault(trial: FrozenTrial) -> str:
     numbers = [
         value
         for name, value in trial.params.items()
-        if not is_categorical(trial.distributions[name])
+        if not is_choice(declared(trial.distributions[name]))
     ]
     if trial.value is None or not all(map(math.isfinite, (trial.value, *numbers))):
         return "not finite"
@@ -100,9 +68,10 @@ def _fault(trial: FrozenTrial) -> str:
 
 
 def _usable(trial: FrozenTrial) -> UsableTrial:
+    could_be = {name: declared(trial.distributions[name]) for name in trial.params}
     params = {
-        name: as_choice(value) if is_categorical(trial.distributions[name]) else value
+        name: as_choice(value) if is_choice(could_be[name]) else value
         for name, value in trial.params.items()
     }
     assert trial.value is not None  # `_fault` has looked
-    return UsableTrial(trial.number, params, trial.distributions, trial.value)
+    return UsableTrial(trial.number, params, could_be, trial.value)

@@ -1,6 +1,8 @@
 """Past runs from CSV files: reading them, and the space from a TOML file or from the data."""
 
+from metaprior.data.csv._cells import number as number
 from metaprior.data.csv._features import feature_value as feature_value
+from metaprior.data.csv._infer import infer_dimension as infer_dimension
 from metaprior.data.csv._read import RunsRead as RunsRead
 from metaprior.data.csv._read import read_runs as read_runs
 from metaprior.data.csv._run_file import Point as Point

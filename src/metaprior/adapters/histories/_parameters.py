@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from metaprior.adapters.optuna._distributions import is_categorical, merged_dimension
-from metaprior.adapters.optuna._presence import (
+from metaprior.adapters.histories._declared import is_choice, merged_dimension
+from metaprior.adapters.histories._presence import (
     Rule,
     found_rule,
     is_optional,
@@ -24,7 +24,7 @@ from metaprior.adapters.optuna._presence import (
     switches,
     with_switches,
 )
-from metaprior.adapters.optuna._trials import StudyTrials, UsableTrial
+from metaprior.adapters.histories._trials import StudyTrials, UsableTrial
 from metaprior.data import Categorical, Dimension, Space, complaint
 from metaprior.words import listed
 
@@ -242,9 +242,9 @@ def _with_any(study: StudyTrials, names: list[str], reason: str) -> StudyTrials:
 
 def _merged(name: str, studies: list[StudyTrials]) -> tuple[Dimension, list[str]]:
     trials = [trial for study in studies for trial in study.trials if name in trial.params]
-    distributions = [trial.distributions[name] for trial in trials]
+    declared = [trial.declared[name] for trial in trials]
     try:
-        return merged_dimension(distributions, [trial.params[name] for trial in trials])
+        return merged_dimension(declared, [trial.params[name] for trial in trials])
     except ValueError as error:
         raise ValueError(f"The parameter {name!r}: {error}") from None
 
@@ -255,7 +255,7 @@ def _require_one_kind(name: str, studies: list[StudyTrials]) -> None:
         for trial in study.trials:
             if name in trial.params:
                 place = f"trial {trial.number} of study {study.name!r}"
-                first.setdefault(is_categorical(trial.distributions[name]), place)
+                first.setdefault(is_choice(trial.declared[name]), place)
     if len(first) > 1:
         raise ValueError(
             f"The parameter {name!r} is a number in {first[False]} and categorical in "
@@ -321,7 +321,7 @@ def _fitted(study: StudyTrials, space: Space) -> StudyTrials:
         if len(having) < SHARE * len(due):
             return study._replace(reason=f"{name!r} is missing in more than {1 - SHARE:.0%}")
         categorical = isinstance(dimension, Categorical)
-        if any(is_categorical(trial.distributions[name]) != categorical for trial in having):
+        if any(is_choice(trial.declared[name]) != categorical for trial in having):
             kind = "a number" if categorical else "categorical"
             return study._replace(reason=f"{name!r} is {kind}, unlike in the space")
         belongs = _belonging(name, dimension, having)

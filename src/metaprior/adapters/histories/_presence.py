@@ -16,10 +16,8 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from optuna.distributions import IntDistribution
-
-from metaprior.adapters.optuna._distributions import LARGEST_INTEGER, is_categorical
-from metaprior.adapters.optuna._trials import UsableTrial
+from metaprior.adapters.histories._declared import LARGEST_INTEGER, DeclaredNumber, is_choice
+from metaprior.adapters.histories._trials import UsableTrial
 from metaprior.data import Categorical, Dimension, Integer, Space
 
 # A rule that is likelier than this to hold by chance is none.
@@ -60,7 +58,7 @@ def found_rule(name: str, trials: Sequence[UsableTrial], parents: Collection[str
         if all(parent in trial.params for trial in having) and _decides(parent, trials)
     ]
     # Among equals, categories come before integers.
-    able.sort(key=lambda parent: not is_categorical(having[0].distributions[parent]))
+    able.sort(key=lambda parent: not is_choice(having[0].declared[parent]))
     for size in (1, 2):
         for chosen in combinations(able, size):
             rule = _rule(chosen, name, trials, having)
@@ -107,9 +105,11 @@ def without_switches(point: Mapping[str, Any], space: Space) -> dict[str, Any]:
 
 def _decides(parent: str, trials: Sequence[UsableTrial]) -> bool:
     """Whether a parameter is one on which others may depend: a choice, or an integer."""
-    found = [t.distributions[parent] for t in trials if parent in t.params]
-    return all(map(is_categorical, found)) or all(
-        isinstance(d, IntDistribution) and max(abs(d.low), abs(d.high)) <= LARGEST_INTEGER
+    found = [t.declared[parent] for t in trials if parent in t.params]
+    return all(map(is_choice, found)) or all(
+        isinstance(d, DeclaredNumber)
+        and d.integer
+        and max(abs(d.low), abs(d.high)) <= LARGEST_INTEGER
         for d in found
     )
 
@@ -123,7 +123,7 @@ def _rule(
     for parent in parents:
         if allowed[parent] == seen[parent]:
             return None  # it would be no condition
-        numbers = not is_categorical(having[0].distributions[parent])
+        numbers = not is_choice(having[0].declared[parent])
         between = [v for v in seen[parent] if min(allowed[parent]) <= v <= max(allowed[parent])]
         if numbers and (len(between) > len(allowed[parent]) or len(between) > MOST_VALUES):
             return None
@@ -142,7 +142,7 @@ def _rule(
 
 def _in_order(values: set[Any], parent: str, having: list[UsableTrial]) -> tuple[Any, ...]:
     """Values in the order in which they turn up, numbers by size."""
-    if is_categorical(having[0].distributions[parent]):
+    if is_choice(having[0].declared[parent]):
         return tuple(dict.fromkeys(trial.params[parent] for trial in having))
     return tuple(sorted(values))
 

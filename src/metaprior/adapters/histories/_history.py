@@ -1,0 +1,154 @@
+"""From the trials of many studies to tasks, with a line on every study, used or not."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
+
+from metaprior.adapters._host import StudyUse
+from metaprior.adapters.histories._parameters import completed_points, given_space, shared_space
+from metaprior.adapters.histories._trials import StudyTrials
+from metaprior.data import Bounds, Space, Tasks, checked_features, direction_sign
+from metaprior.words import listed
+
+
+class NothingUsable(ValueError):
+    """None of the studies can be learned from, as they are now."""
+
+
+class History(NamedTuple):
+    """Past studies as tasks.
+
+    - `tasks`: for `metaprior.learn`; task `i` is the study `names[i]`.
+    - `studies`: every study that was looked at, in the order of the source.
+    - `notes`: sentences on what was left out, filled in or negated.
+    """
+
+    tasks: Tasks
+    names: list[str]
+    studies: list[StudyUse]
+    notes: list[str]
+
+
+def check_wanted(space: Space | None, direction: str | None) -> None:
+    """Raise an error for a space or a direction that is none."""
+    if direction is not None:
+        direction_sign(direction)
+    if space is not None and not isinstance(space, Space):
+        raise TypeError(f"`space` is a {type(space).__name__}; give a metaprior Space.")
+
+
+def chosen_names(
+    names: list[str], wanted: Iterable[str] | str | None, match: str | None, where: str
+) -> list[str]:
+    """Those of the studies called `names` that are wanted, and whose names match.
+
+    - `where`: what to call the source in an error.
+    """
+    if not names:
+        raise ValueError(f"There are no studies in {where}; check that it is the right storage.")
+    if wanted is not None:
+        wanted = [wanted] if isinstance(wanted, str) else list(wanted)
+        unknown = [name for name in wanted if name not in set(names)]
+        if unknown:
+            raise ValueError(
+                f"There is no study {unknown[0]!r} in {where}; it has {_quoted(names)}."
+            )
+        names = [name for name in names if name in set(wanted)]
+    matching = [name for name in names if match is None or fnmatchcase(name, match)]
+    if not matching:
+        raise ValueError(
+            f"No study in {where} matches {match!r}; the names are {_quoted(names)}."
+            if names
+            else "No study is named in `studies`; name some, or leave it out to use all."
+        )
+    return matching
+
+
+def history_of(
+    found: list[StudyTrials],
+    where: str,
+    *,
+    space: Space | None,
+    direction: str | None,
+    features: Iterable[str] | str,
+    value_bounds: Bounds | None,
+    no_feature: Callable[[str, str], str],
+) -> History:
+    """The studies as tasks over one space: the given one, or what their parameters share.
+
+    - `found`: at least one study; a study's direction may be empty, if `direction` is given.
+    - `where`: what to call the source in an error.
+    - `direction`: by default that of the first study that is used; values of others are negated.
+    - `features`: attributes of the studies that say something of the task.
+    - `no_feature`: the sentence for an attribute that no study has, given its name and what there
+      is.
+    """
+    _require_some(found, where)
+    chosen = shared_space(found) if space is None else given_space(found, space)
+    _require_some(chosen.studies, where)
+    used = [study for study in chosen.studies if not study.reason]
+    points, gaps = completed_points(used, chosen.space)
+    direction = direction or used[0].direction
+    values = [_values(study, direction) for study in used]
+    names_of_features = [features] if isinstance(features, str) else list(features)
+    tasks = Tasks.from_runs(
+        zip(points, values, strict=True),
+        space=chosen.space,
+        direction=direction,
+        features=_features(used, names_of_features, no_feature) if names_of_features else None,
+        value_bounds=value_bounds,
+        names=[study.name for study in used],
+    )
+    return History(
+        tasks,
+        [study.name for study in used],
+        [_use(study) for study in chosen.studies],
+        [*chosen.notes, *gaps, *_note_on_directions(used, direction)],
+    )
+
+
+def _require_some(studies: list[StudyTrials], where: str) -> None:
+    if all(study.reason for study in studies):
+        reasons = Counter(study.reason for study in studies)
+        told = [f"{reason} ({count})" for reason, count in reasons.most_common()]
+        number = "the study" if len(studies) == 1 else f"any of the {len(studies)} studies"
+        raise NothingUsable(
+            f"Nothing can be learned from {number} in {where}: {listed(told)}; choose others."
+        )
+
+
+def _values(study: StudyTrials, direction: str) -> list[float]:
+    sign = direction_sign(study.direction or direction) * direction_sign(direction)
+    return [sign * trial.value for trial in study.trials]
+
+
+def _features(
+    studies: list[StudyTrials], names: list[str], no_feature: Callable[[str, str], str]
+) -> list[dict[str, Any]]:
+    """The named attributes of each study, those that it has."""
+    for name in names:
+        if not any(name in study.attributes for study in studies):
+            attributes = sorted({each for study in studies for each in study.attributes})
+            raise ValueError(no_feature(name, _quoted(attributes) if attributes else "none"))
+    known = [{n: s.attributes[n] for n in names if n in s.attributes} for s in studies]
+    for study, each in zip(studies, known, strict=True):
+        checked_features(each, f"study {study.name!r}")  # names the study, not its number
+    return known
+
+
+def _use(study: StudyTrials) -> StudyUse:
+    return StudyUse(study.name, not study.reason, len(study.trials), study.left_out, study.reason)
+
+
+def _note_on_directions(used: list[StudyTrials], direction: str) -> list[str]:
+    turned = [repr(study.name) for study in used if study.direction not in ("", direction)]
+    if not turned:
+        return []
+    other = {"maximize": "minimized", "minimize": "maximized"}[direction]
+    several = f"{len(turned)} studies are" if len(turned) > 1 else "One study is"
+    return [f"{several} {other} ({listed(turned)}): values are negated, to be {direction}d."]
+
+
+def _quoted(names: list[str]) -> str:
+    return listed([repr(name) for name in names])
