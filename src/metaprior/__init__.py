@@ -18,17 +18,23 @@ if TYPE_CHECKING:
     from metaprior import report as report
     from metaprior.belief import Posterior as Posterior
     from metaprior.belief import Prior as Prior
+    from metaprior.belief import Priors as Priors
     from metaprior.bo import Best as Best
+    from metaprior.bo import MultiOptimizer as MultiOptimizer
     from metaprior.bo import Optimizer as Optimizer
+    from metaprior.bo import Outcome as Outcome
     from metaprior.data import Categorical as Categorical
     from metaprior.data import Integer as Integer
+    from metaprior.data import Outputs as Outputs
     from metaprior.data import Real as Real
     from metaprior.data import Space as Space
     from metaprior.data import Tasks as Tasks
     from metaprior.learning import LearnProgress as LearnProgress
     from metaprior.learning import learn as learn
+    from metaprior.learning import learn_outputs as learn_outputs
     from metaprior.store import PriorFileError as PriorFileError
     from metaprior.store import load as load
+    from metaprior.store import load_priors as load_priors
 
 __version__ = "0.1.0"
 
@@ -54,15 +60,21 @@ _NAMES = {
     "Categorical": "data",
     "Integer": "data",
     "LearnProgress": "learning",
+    "MultiOptimizer": "bo",
     "Optimizer": "bo",
+    "Outcome": "bo",
+    "Outputs": "data",
     "Posterior": "belief",
     "Prior": "belief",
+    "Priors": "belief",
     "PriorFileError": "store",
     "Real": "data",
     "Space": "data",
     "Tasks": "data",
     "learn": "learning",
+    "learn_outputs": "learning",
     "load": "store",
+    "load_priors": "store",
 }
 __all__ = [*_NAMES, *_MODULES]  # pyright: ignore[reportUnsupportedDunderAll]
 

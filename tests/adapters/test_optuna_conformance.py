@@ -5,12 +5,14 @@ know the parameters of those tests in a part of their range that some spaces hav
 not; the long way, with a prior that has a say in every space, takes minutes and is a `study`.
 """
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
 from optuna.testing.pytest_samplers import (
     BasicSamplerTestCase,
+    MultiObjectiveSamplerTestCase,
     RelativeSamplerTestCase,
     SingleOnlySamplerTestCase,
 )
@@ -66,6 +68,36 @@ class TestWholeSpace(BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySa
     @pytest.fixture
     def sampler(self):
         return lambda: MetaPriorSampler(prior_over("xyz", -11.0, 101.0), seed=0)
+
+
+class TestTwoObjectives(MultiObjectiveSamplerTestCase):
+    """The priors know none of the parameters."""
+
+    @pytest.fixture
+    def sampler(self):
+        prior = prior_over(("other",), -1.0, 1.0)
+        return lambda: MetaPriorSampler(mp.Priors({"one": prior, "two": prior}), seed=0)
+
+
+@pytest.mark.study
+class TestTwoObjectivesInWholeSpace(MultiObjectiveSamplerTestCase):
+    """The prior of each objective knows every number of every space."""
+
+    @pytest.fixture
+    def sampler(self):
+        prior = prior_over("x", -11.0, 101.0)
+        return lambda: MetaPriorSampler(mp.Priors({"one": prior, "two": prior}), seed=0)
+
+
+@pytest.mark.slow
+class TestRelativeWithConstraint(RelativeSamplerTestCase, SingleOnlySamplerTestCase):
+    """A constraint that was learned, and that no trial reports."""
+
+    @pytest.fixture
+    def sampler(self):
+        prior = prior_over("xy", 0.1, 0.4)
+        constraint = replace(prior, direction="minimize")
+        return lambda: MetaPriorSampler(mp.Priors({"value": prior}, {"c": constraint}), seed=0)
 
 
 @cache

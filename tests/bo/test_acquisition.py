@@ -26,7 +26,6 @@ from metaprior.bo import (
     RestlessConfidenceBound,
     ThompsonSampling,
     UpperConfidenceBound,
-    constrained_improvement,
 )
 from metaprior.bo._acquisition import log_standard_improvement
 from metaprior.methods import SelfStandardisedGP, TrainedContents
@@ -199,7 +198,7 @@ def gp_prior(**settings):
     return mp.Prior(space, "maximize", TrainedContents(method, method.blank_surrogate(2)))
 
 
-@pytest.mark.parametrize("kind", ["bound", "restless", "improvement", "path", "constrained"])
+@pytest.mark.parametrize("kind", ["bound", "restless", "improvement", "path"])
 def test_acquisition_gradients_match_differences(kind):
     rng = np.random.default_rng(3)
     x, y = rng.uniform(size=(7, 2)), rng.normal(size=7)
@@ -208,7 +207,6 @@ def test_acquisition_gradients_match_differences(kind):
         "restless": RestlessConfidenceBound(),
         "improvement": LogExpectedImprovement(),
         "path": ThompsonSampling(),
-        "constrained": constrained_improvement(x, y, np.stack([x[:, 0] - 0.6, 0.2 - x[:, 1]], 1)),
     }[kind]
     believed = gp_prior(lengthscale=0.3, noise_variance=1e-2).belief.condition(x, y)
     score = acquisition.score(believed, rng.uniform(size=(30, 2)), rng).score

@@ -42,6 +42,7 @@ from metaprior.belief._past import PastMeans as PastMeans
 from metaprior.belief._past import past_means as past_means
 from metaprior.belief._prior import Posterior as Posterior
 from metaprior.belief._prior import Prior as Prior
+from metaprior.belief._priors import Priors as Priors
 from metaprior.belief._processes import pick as pick
 from metaprior.belief._read import belief_of as belief_of
 from metaprior.belief._read import guard_around as guard_around

@@ -281,7 +281,7 @@ def _scored(score: AbstractSmoothFunction, anchors: Float[np.ndarray, "m d"]) ->
     return ScoredAnchors(score, score.values(anchors))
 
 
-def log_standard_improvement(u: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
+def log_standard_improvement(u: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
     r"""$\ln h(u)$ with $h(u) = \varphi(u) + u \Phi(u)$.
 
     For $u \ll 0$ the two terms cancel; there the series

@@ -6,6 +6,7 @@ from metaprior.learning._cache import keep_programs as keep_programs
 from metaprior.learning._exam import spread_of as spread_of
 from metaprior.learning._learn import learn as learn
 from metaprior.learning._measure import findings_of as findings_of
+from metaprior.learning._outputs import learn_outputs as learn_outputs
 from metaprior.learning._progress import LearnProgress as LearnProgress
 from metaprior.learning._progress import OnLearnProgress as OnLearnProgress
 from metaprior.learning._progress import Watch as Watch

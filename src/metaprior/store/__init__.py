@@ -12,3 +12,7 @@ from metaprior.store._files import require_place as require_place
 from metaprior.store._files import require_writeable as require_writeable
 from metaprior.store._format import load as load
 from metaprior.store._format import save_prior as save_prior
+from metaprior.store._priors import INDEX as INDEX
+from metaprior.store._priors import is_folder_of_priors as is_folder_of_priors
+from metaprior.store._priors import load_priors as load_priors
+from metaprior.store._priors import save_priors as save_priors

@@ -1,14 +1,12 @@
 """Following a study: what its trials have shown, and what a prior would try next."""
 
-import math
 import warnings
 from collections import Counter
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
-from jaxtyping import Float
 from optuna.distributions import BaseDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
@@ -16,9 +14,9 @@ from optuna.trial import FrozenTrial, TrialState
 from metaprior.adapters.histories import switches, with_switches
 from metaprior.adapters.optuna._pruned import EarlyStops
 from metaprior.adapters.optuna._study_window import in_space, news, study_window, whole_window
-from metaprior.belief import Prior
-from metaprior.bo import Optimizer, Window, constrained_improvement
-from metaprior.data import direction_sign
+from metaprior.adapters.optuna._values import Objectives, OneValue, optimizer_for
+from metaprior.belief import Priors
+from metaprior.bo import MultiOptimizer, Window
 from metaprior.words import listed
 
 # Workers between the start of a trial and its first parameter are counted up to this number.
@@ -32,18 +30,10 @@ MOST_ATTEMPTS = 3
 TrialName: TypeAlias = tuple[int, datetime | None]
 
 
-class Observation(NamedTuple):
-    """A complete trial with constraints, or beside such: in the window, larger is better."""
-
-    x: dict[str, Any]
-    y: float
-    constraints: dict[str, float]
-
-
 class StudyProposer:
     """Follows one study and proposes its next points; not to be used by two threads at once.
 
-    - `prior`: of either direction; values of a study in the other one are negated.
+    - `priors`: of either direction; values of a study in the other one are negated.
     - `seed`: workers with the same seed that see the same trials compute the same list of points,
       and each takes a different one.
 
@@ -52,8 +42,9 @@ class StudyProposer:
     the window is the whole space.
     """
 
-    def __init__(self, prior: Prior, seed: int):
-        self._prior = prior
+    def __init__(self, priors: Priors, seed: int):
+        self._priors = priors
+        self._space = priors.space
         self._seed = seed
         self._warned: set[str] = set()
         self._proposals: dict[TrialName, dict[str, Any]] = {}
@@ -96,9 +87,9 @@ class StudyProposer:
         if name in proposal or not self.models(name):
             return proposal
         fixed = self._departed(trial.params, name)
-        branch = self._optimizer.fork(seed=self._seed_now(), acquisition=self._acquisition())
+        branch = self._optimizer.fork(seed=self._seed_now())
         assert self._window is not None
-        self._proposals[_name(trial)] = self._window.decode(branch.ask(fixed=fixed))
+        self._proposals[_name(trial)] = self._window.decode(branch.ask(1, fixed=fixed)[0])
         return self._proposals[_name(trial)]
 
     def _departed(self, params: dict[str, Any], name: str) -> dict[str, Any]:
@@ -106,7 +97,7 @@ class StudyProposer:
         its own choice."""
         assert self._window is not None
         point = self._window.encode(self._in_space(params)) or {}
-        own, fixed = switches(self._prior.space), {}
+        own, fixed = switches(self._space), {}
         for i, (other, r) in enumerate(self._window.ranges):
             if own.get(other) == name:
                 fixed[f"x{i}"] = r.coordinate(True)
@@ -138,7 +129,7 @@ class StudyProposer:
         self._read(study, trials)
         if self._window is None:
             return {}
-        branch = self._optimizer.fork(seed=self._seed_now(), acquisition=self._acquisition())
+        branch = self._optimizer.fork(seed=self._seed_now())
         self._tell_pruned(study, branch)
         running = self._running(trials, trial)
         under_way = [self._under_way(other) for other in running]
@@ -178,16 +169,17 @@ class StudyProposer:
         self._read_trials: dict[TrialName, FrozenTrial] = {}
         self._distributions: dict[str, dict[BaseDistribution, None]] = {}
         self._newest: dict[str, BaseDistribution] = {}
-        self._optional = set(switches(self._prior.space).values())
+        self._optional = set(switches(self._space).values())
         self._lacking: Counter[str] = Counter()
         self._shown: set[str] = set()
-        self._look_through(whole_window(self._prior.space))
+        self._constraints = list(self._priors.constraints)
+        self._look_through(whole_window(self._space))
 
     def _look_through(self, window: Window | None) -> None:
+        """Begin again, with nothing told."""
         self._window = window
-        self._observations: list[Observation] = []
         if window is not None:
-            self._optimizer = Optimizer(self._prior, window=window)
+            self._optimizer = optimizer_for(self._priors, self._constraints, window)
 
     def _read(self, study: Study, trials: Sequence[FrozenTrial]) -> None:
         """Read the trials that finished since the last call."""
@@ -199,15 +191,15 @@ class StudyProposer:
         for trial in new:
             self._note_distributions(trial)
         if self._distributions:
-            window = study_window(
-                self._prior.space, self._distributions, self._shown, self._lacking
-            )
-            if window != self._window:
+            window = study_window(self._space, self._distributions, self._shown, self._lacking)
+            is_new_constraint = self._note_constraints(new)
+            if window != self._window or is_new_constraint:
                 self._look_through(window)
                 new = list(finished.values())
             self._warn_of_what_is_new(study, window)
+        objectives = Objectives(study, self._priors)
         for trial in new:
-            self._tell(study, trial)
+            self._tell(objectives, trial)
 
     def _note_distributions(self, trial: FrozenTrial) -> None:
         # A trial that failed may have asked for a part of what it would have needed.
@@ -216,29 +208,34 @@ class StudyProposer:
         # A pruned trial may have been stopped before it asked for all.
         if trial.state == TrialState.COMPLETE:
             self._lacking.update(name for name in self._optional if name not in trial.params)
-            self._shown |= set(self._prior.space.existing(self._in_space(trial.params)))
+            self._shown |= set(self._space.existing(self._in_space(trial.params)))
         for name, distribution in trial.distributions.items():
             self._distributions.setdefault(name, {})[distribution] = None
             self._newest[name] = distribution
 
-    def _tell_pruned(self, study: Study, branch: Optimizer) -> None:
+    def _note_constraints(self, trials: Sequence[FrozenTrial]) -> bool:
+        """Whether trials report constraints that were not known of."""
+        reported = {n for t in trials if t.state == TrialState.COMPLETE for n in t.constraints}
+        new = sorted(reported.difference(self._constraints))
+        self._constraints += new
+        return bool(new)
+
+    def _tell_pruned(self, study: Study, branch: OneValue | MultiOptimizer) -> None:
         """Tell `branch` of the trials that were stopped early.
 
         What they are at most follows from all complete trials, those that came after them
         included, so it is worked out anew for every proposal.
         """
+        if len(study.directions) > 1:  # Optuna does not prune their trials
+            return
         stops = EarlyStops(self._read_trials.values(), study.direction)
+        objectives = Objectives(study, self._priors)
         for trial in stops.pruned:
             point = self._in_window(trial.params)
             if point is not None:
-                limit = stops.limit(trial)
-                branch.tell(point, None if limit is None else self._own(study, limit), stopped=True)
+                branch.tell(point, objectives.limit(stops.limit(trial)), stopped=True)
 
-    def _own(self, study: Study, value: float) -> float:
-        """A value of the study in the direction of the prior."""
-        return value if self._prior.direction == study.direction.name.lower() else -value
-
-    def _tell(self, study: Study, trial: FrozenTrial) -> None:
+    def _tell(self, objectives: Objectives, trial: FrozenTrial) -> None:
         # What a pruned trial says depends on trials that may come after it: see `_tell_pruned`.
         if self._window is None or trial.state == TrialState.PRUNED:
             return
@@ -249,16 +246,9 @@ class StudyProposer:
             if point is not None and all(name in params for name in self._names(point)):
                 self._optimizer.tell(point, None)
             return
-        point, value = self._in_window(trial.params), trial.value
-        if point is None or value is None:
-            return
-        if not math.isfinite(value):
-            self._optimizer.tell(point, None)
-            return
-        value = self._own(study, value)
-        self._optimizer.tell(point, value)
-        better = direction_sign(self._prior.direction) * value
-        self._observations.append(Observation(point, better, trial.constraints))
+        point = self._in_window(trial.params)
+        if point is not None and trial.values is not None:
+            self._optimizer.tell(point, objectives.values(trial))
 
     def _in_window(self, params: dict[str, Any]) -> dict[str, Any] | None:
         """The point of the window that a trial tried; `None` if it lies outside."""
@@ -269,12 +259,12 @@ class StudyProposer:
 
     def _in_space(self, params: dict[str, Any]) -> dict[str, Any]:
         """Parameters of a trial as the space of the prior holds them."""
-        return with_switches(in_space(params), self._prior.space)
+        return with_switches(in_space(params), self._space)
 
     def _names(self, point: dict[str, Any]) -> list[str]:
         """The parameters that a point of the window stands for."""
         assert self._window is not None
-        own = switches(self._prior.space)
+        own = switches(self._space)
         return [
             name
             for i, (name, _) in enumerate(self._window.ranges)
@@ -292,21 +282,6 @@ class StudyProposer:
             self._proposals.pop(name, None)
         return [t for t in trials if t.state == TrialState.RUNNING and t.number != trial.number]
 
-    def _acquisition(self):
-        """Improvement where it is allowed if trials report constraints, else the usual one."""
-        names = sorted({name for seen in self._observations for name in seen.constraints})
-        if not names:
-            return None
-        x = self._optimizer.space.encode([seen.x for seen in self._observations])
-        y = np.array([seen.y for seen in self._observations])
-        return constrained_improvement(x, y, self._constraints(names))
-
-    def _constraints(self, names: list[str]) -> Float[np.ndarray, "m k"]:
-        rows = [
-            [seen.constraints.get(name, math.nan) for name in names] for seen in self._observations
-        ]
-        return np.array(rows, float)
-
     def _seed_now(self) -> int:
         """Another one after every finished trial, the same for all who have seen as many."""
         return int(
@@ -318,7 +293,7 @@ class StudyProposer:
             self._warn(
                 [""],
                 f"Nothing of the prior can be used for study {study.study_name!r}: its parameters "
-                f"are {list(self._distributions)}, those of the prior are {self._prior.space}; "
+                f"are {list(self._distributions)}, those of the prior are {self._space}; "
                 "they are sampled independently until it gets a prior that was learned for them.",
             )
             return

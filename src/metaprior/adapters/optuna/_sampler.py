@@ -17,10 +17,11 @@ from metaprior.adapters.optuna._distributions import nearest_value
 from metaprior.adapters.optuna._proposer import StudyProposer
 from metaprior.adapters.optuna._study_window import as_offered, shared_range
 from metaprior.adapters.optuna._trial_seeded import TrialSeededSampler
+from metaprior.adapters.optuna._values import VALUE, Objectives
 from metaprior.adapters.optuna._version_store import pack, unpack
-from metaprior.belief import Prior
+from metaprior.belief import Prior, Priors
 from metaprior.data import Features, Space
-from metaprior.store import load
+from metaprior.store import is_folder_of_priors, load, load_priors
 
 if TYPE_CHECKING:
     from metaprior.adapters.optuna._lifelong import LifelongSampler
@@ -29,7 +30,10 @@ if TYPE_CHECKING:
 class MetaPriorSampler(BaseSampler):
     """Proposes the trials of a study from a prior that was learned from past studies.
 
-    - `prior`: what `metaprior.learn` or `metaprior.load` returned, or the folder of a saved one.
+    - `prior`: what `metaprior.learn` or `metaprior.load` returned, or the folder of a saved one;
+      for a study of several objectives, or with constraints, `Priors` with one for each, or their
+      folder. Names of objectives are those of `study.set_metric_names`, if it was called; else the
+      order counts. Names of constraints are the keys of `trial.set_constraint`.
     - `features`: what is known of the task, by name, for a prior that was learned with features of
       tasks; by default, the user attributes of the study that are called like them.
     - `seed`: the same seed and the same results give the same trials; `None` draws one.
@@ -41,19 +45,23 @@ class MetaPriorSampler(BaseSampler):
     parameters are explored by what the study itself shows; parameters of the prior that the study
     does not ask for are held in the middle of their range. Trials running in other threads,
     processes and machines are taken into account, so that each worker tries a different point. If
-    trials report constraints, improvement is weighted by the probability of being feasible.
+    trials report constraints, improvement is weighted by the probability of being feasible; a
+    constraint without a prior is modelled from the study alone. With several objectives, the next
+    trial is the one with the largest expected hypervolume improvement.
     """
 
     def __init__(
         self,
-        prior: Prior | str | Path,
+        prior: Prior | Priors | str | Path,
         *,
         features: Features | None = None,
         seed: int | None = None,
         independent_sampler: BaseSampler | None = None,
     ):
-        self._prior = prior if isinstance(prior, Prior) else load(prior)
-        self._features = None if features is None else dict(self._prior.for_task(features).task)
+        self._priors = _priors(prior)
+        if features is not None:
+            self._priors.for_task(features)  # raises for what the priors do not know
+        self._features = None if features is None else dict(features)
         self._seed = int(np.random.SeedSequence(seed).generate_state(1)[0])
         self._independent = (
             TrialSeededSampler(self._seed) if independent_sampler is None else independent_sampler
@@ -100,8 +108,13 @@ class MetaPriorSampler(BaseSampler):
 
     @property
     def prior(self) -> Prior:
-        """The prior that trials are proposed from."""
-        return self._prior
+        """The prior of the objective, or of the first one."""
+        return next(iter(self._priors.objectives.values()))
+
+    @property
+    def priors(self) -> Priors:
+        """All priors that trials are proposed from, by name."""
+        return self._priors
 
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
@@ -111,7 +124,6 @@ class MetaPriorSampler(BaseSampler):
         Before the first complete trial the study's distributions are unknown, and
         `sample_independent` returns the proposal parameter by parameter.
         """
-        _require_one_objective(study)
         with self._lock:
             return self._proposer(study).asked(study)
 
@@ -122,7 +134,6 @@ class MetaPriorSampler(BaseSampler):
 
         Parameters that another sampler fixes (`PartialFixedSampler`) are not in `search_space`.
         """
-        _require_one_objective(study)
         if not search_space:
             return {}
         with self._lock:
@@ -143,9 +154,8 @@ class MetaPriorSampler(BaseSampler):
         param_distribution: BaseDistribution,
     ) -> Any:
         """The parameter's part of the proposal for this trial, if the prior knows it."""
-        _require_one_objective(study)
         proposal = {}
-        shared = shared_range(self._prior.space, param_name, param_distribution)
+        shared = shared_range(self._priors.space, param_name, param_distribution)
         with self._lock:
             proposer = self._proposer(study)
             if shared is not None or proposer.models(param_name):
@@ -174,15 +184,22 @@ class MetaPriorSampler(BaseSampler):
 
     def __getstate__(self) -> dict[str, Any]:
         """What goes to another process: the prior as its files. Studies are read again there."""
-        with tempfile.TemporaryDirectory() as folder:
-            packed = pack(self._prior.save(Path(folder) / "prior"))
-        here = ("_prior", "_lock", "_proposers")
+        objectives, constraints = self._priors.objectives, self._priors.constraints
+        packed = (
+            {name: _packed(prior) for name, prior in objectives.items()},
+            {n: None if prior is None else _packed(prior) for n, prior in constraints.items()},
+        )
+        here = ("_priors", "_lock", "_proposers")
         return {"packed": packed, **{k: v for k, v in vars(self).items() if k not in here}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        with tempfile.TemporaryDirectory() as folder:
-            self._prior = load(unpack(vars(self).pop("packed"), Path(folder) / "prior"))
+        packed = vars(self).pop("packed")
+        objectives, constraints = packed
+        self._priors = Priors(
+            {name: _unpacked(data) for name, data in objectives.items()},
+            {n: None if data is None else _unpacked(data) for n, data in constraints.items()},
+        )
         self._forget()
 
     def _value(
@@ -196,7 +213,7 @@ class MetaPriorSampler(BaseSampler):
         """The value that `proposal` has for a parameter; without one, an independent draw."""
         offered = None
         if name in proposal:
-            offered = as_offered(proposal[name], self._prior.space, name, distribution)
+            offered = as_offered(proposal[name], self._priors.space, name, distribution)
         if offered is None:
             return self._independent.sample_independent(study, trial, name, distribution)
         return nearest_value(offered, distribution)
@@ -211,21 +228,36 @@ class MetaPriorSampler(BaseSampler):
             return self._features
         # A bracket of Hyperband is a study without `user_attrs`.
         attributes = study._storage.get_study_user_attrs(study._study_id)
-        features = self._prior.features
-        known = {name: attributes[name] for name in features.names if name in attributes}
-        features.code(known, where=f"study {study.study_name!r}")  # an error names the study
+        known: dict[str, Any] = {}
+        for prior in self._priors.learned.values():
+            own = {n: attributes[n] for n in prior.features.names if n in attributes}
+            prior.features.code(own, where=f"study {study.study_name!r}")  # an error names it
+            known |= own
         return known
 
     def _proposer(self, study: Study) -> StudyProposer:
         if study.study_name not in self._proposers:
-            prior = self._prior.for_task(self._known(study))
-            self._proposers[study.study_name] = StudyProposer(prior, self._seed)
+            Objectives(study, self._priors)  # raises if they do not fit
+            priors = self._priors.for_task(self._known(study))
+            self._proposers[study.study_name] = StudyProposer(priors, self._seed)
         return self._proposers[study.study_name]
 
 
-def _require_one_objective(study: Study) -> None:
-    if len(study.directions) > 1:
-        raise ValueError(
-            f"Study {study.study_name!r} has {len(study.directions)} objectives, and "
-            "MetaPriorSampler optimises one; use another sampler for it."
-        )
+def _priors(given: Prior | Priors | str | Path) -> Priors:
+    """What is given, or in the folder that is named."""
+    if isinstance(given, Priors):
+        return given
+    if isinstance(given, Prior):
+        return Priors({VALUE: given})
+    return load_priors(given) if is_folder_of_priors(given) else Priors({VALUE: load(given)})
+
+
+def _packed(prior: Prior) -> bytes:
+    """A prior as its files."""
+    with tempfile.TemporaryDirectory() as folder:
+        return pack(prior.save(Path(folder) / "prior"))
+
+
+def _unpacked(data: bytes) -> Prior:
+    with tempfile.TemporaryDirectory() as folder:
+        return load(unpack(data, Path(folder) / "prior"))
