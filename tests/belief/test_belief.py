@@ -225,7 +225,7 @@ WITHOUT_JAX = """
 
     folder = Path(sys.argv[1])
     settings = json.loads((folder / "prior.json").read_text())["method"]
-    arrays = load_file(arrays_of(folder))
+    arrays = load_file(next(folder.glob("prior-*.safetensors")))
     arrays = {p: a for p, a in arrays.items() if not p.startswith("history/")}
     belief = belief_of(settings, arrays, 3)
     moments = belief.condition(np.full((1, 3), 0.5), np.ones(1)).moments(np.full((1, 3), 0.4))

@@ -93,7 +93,7 @@ def refused(value):
     try:
         optimizer.tell({"x": 0.0, "z": 1.0}, value)
     except ValueError as error:
-        assert "tell a finite number, or None for a failure" in str(error)
+        assert "tell a finite number of at most 1e+150 in size, or None" in str(error)
         assert [value for _, value in optimizer.observations] == [3.0, 0.5, 1.0, 7.0]
     else:
         raise SystemExit(f"took {value!r}")
@@ -142,8 +142,8 @@ def test_wrong_arguments_get_one_sentence_each(prior, tmp_path):
         "acquisition": "`acquisition` is 'ei'; give an object, such as",
         "search": "`search` is 100; give a metaprior.bo.Search, or leave it out.",
         "window": "`window` is {'x': (0, 1)}; give a metaprior.bo.Window, or leave it out.",
-        "ask": "Cannot ask for '3' points; give a whole number of at least 1.",
-        "all": "Cannot ask for True points; give a whole number of at least 1.",
+        "ask": "Cannot ask for '3' points; give a whole number, at least 1 and at most",
+        "all": "Cannot ask for True points; give a whole number, at least 1 and at most",
         "quantity": "`quantity` is 'y'; give a Quantity, such as",
         "names": "`names` is ['a', 'b']; give one text for each of the 1 runs.",
     }.items():

@@ -81,7 +81,7 @@ def test_learn_command_reads_learns_and_saves(runs, learned, tmp_path, hill_runs
     assert mp.load(out).findings == FINDINGS
     words = " ".join(done.stdout.split())
     for phrase in (
-        "Read 6 runs from 6 files: 36 points, 1 to 8 per run; 'height' is maximized.",
+        "Read 6 runs from 6 files: 36 points, 1 to 8 per run; height is maximized.",
         "Note: The value is taken from 'height', the last column of numbers.",
         '[x] kind = "real" low = -',
         "This prior is calibrated and saves about 7 evaluations.",

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 import metaprior as mp
 from metaprior.cli._app import app
 from metaprior.findings import Findings, HeldOutScores, PastTask, PredictionScores, Replay
+from tests.saved import reseal
 
 VERDICT = "This prior is calibrated and saves about 7 evaluations."
 FINDINGS = Findings(
@@ -89,9 +90,8 @@ def test_report_refuses_in_one_sentence(saved, tmp_path):
 
 
 def test_report_names_damaged_findings_in_one_sentence(saved):
-    path = saved / "prior.json"
     damaged = {"findings": {"verdict": VERDICT, "tasks": 3}}
-    path.write_text(json.dumps(json.loads(path.read_text()) | damaged))
+    reseal(saved, description=lambda content: content | damaged)
     result = invoke("report", saved)
     assert result.exit_code == 2 and "'findings.tasks' is 3 where a list" in result.stderr
     assert len(result.stderr.splitlines()) == 1

@@ -119,12 +119,13 @@ def test_run_file_begins_with_columns_of_features_and_repeats_them(tmp_path):
     filled = read_run(path, SPACE, features=["size", "wet"]).fill(2, 3.0)
     assert filled.features == {"size": 12.5, "wet": True}
     assert [row.value for row in filled.rows] == [3.0, None]
-    # What was said stays said; nothing else is allowed beside it.
+    # What was said stays said.
     assert run.about({"size": 12.5}).features == run.features
     with pytest.raises(ValueError, match="says that the feature 'size' is 12.5, and --feature"):
         run.about({"size": 13})
-    with pytest.raises(ValueError, match="has the column 'size', which is neither a dimension"):
-        read_run(path, SPACE)
+    # To a prior without features these columns are the user's own, and they stay.
+    read_run(path, SPACE).fill(3, 4.0)
+    assert path.read_text() == "x,value,size,wet\n0.5,3,12.5,true\n0.25,4,12.5,true\n"
 
 
 def test_run_file_that_has_begun_without_a_feature_says_what_to_do(tmp_path):
