@@ -225,6 +225,33 @@ def test_members_given_up_on_the_way_would_not_have_mattered(monkeypatch):
     np.testing.assert_allclose(np.sqrt(found.variance), np.sqrt(every.variance), rtol=0.02)
 
 
+def test_what_was_asked_before_does_not_matter():
+    x, y = drawn_run(20)
+    asked = mixture()
+    # Growing, going back, and another run of the same length.
+    for n, values in [(3, y), (6, y), (9, y), (20, y), (20, -y), (5, y), (20, y)]:
+        found = asked.condition(x[:n], values[:n]).moments(QUERIES)
+        fresh = mixture().condition(x[:n], values[:n]).moments(QUERIES)
+        np.testing.assert_array_equal(found.mean, fresh.mean)
+        np.testing.assert_array_equal(found.variance, fresh.variance)
+        assert asked.trust(x[:n], values[:n]) == mixture().trust(x[:n], values[:n])
+
+
+def test_a_growing_run_weighs_the_members_once_per_point_and_stage(monkeypatch):
+    lengths, compared = [], weighed_module._compared
+
+    def counted(parts, run, temper):
+        lengths.append(len(run.y))
+        return compared(parts, run, temper)
+
+    monkeypatch.setattr(weighed_module, "_compared", counted)
+    belief, (x, y) = mixture(), drawn_run(10)
+    for n in range(11):
+        belief.trust(x[:n], y[:n])
+        belief.condition(x[:n], y[:n])
+    assert lengths == [0, 1, 2, 3, 4, 4, 5, 6, 7, 8, 8, 9, 10]
+
+
 def test_past_mean_is_the_posterior_mean_of_the_gp_fitted_to_the_run():
     x, y, mask = past()
     members = past_members(MEANS).weighed(*drawn_run(0)).members

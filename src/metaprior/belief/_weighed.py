@@ -8,9 +8,9 @@ it, and $\tau$ the temper.
 """
 
 import abc
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from jaxtyping import Float
@@ -26,6 +26,8 @@ SMALLEST_WEIGHT = 3e-3
 # those that stay.
 STAGES = (4, 8, 16, 32, 64, 128)
 LOST_WEIGHT = 1e-3
+
+Found = TypeVar("Found")
 
 
 class WeighedMembers(NamedTuple):
@@ -56,6 +58,27 @@ class Part(NamedTuple):
     has_past: bool
 
 
+class Latest(Generic[Found]):
+    """What was found for the latest run: the questions of an optimiser come one after another."""
+
+    def __init__(self):
+        self._latest: tuple[bytes, Found] | None = None
+
+    def of(self, run: "FirstPoints", find: Callable[[], Found]) -> Found:
+        """What `find` returns for this run; it is called if the latest run was another."""
+        key, latest = run.x.tobytes() + run.y.tobytes(), self._latest
+        if latest is None or latest[0] != key:
+            latest = self._latest = key, find()
+        return latest[1]
+
+
+class FirstPoints(NamedTuple):
+    """A run, or its first points."""
+
+    x: Float[np.ndarray, "n d"]
+    y: Float[np.ndarray, " n"]
+
+
 @dataclass(frozen=True)
 class WeighedBelief(AbstractBelief):
     """The mixture of all parts, weighted by evidence.
@@ -65,6 +88,15 @@ class WeighedBelief(AbstractBelief):
 
     parts: tuple[Part, ...]
     temper: float = 1.0
+    _latest: Latest[list["WeighedPart"]] = field(
+        default_factory=Latest, init=False, repr=False, compare=False
+    )
+    _stages: tuple[Latest[list[Part]], ...] = field(
+        default_factory=lambda: tuple(Latest() for _ in STAGES),
+        init=False,
+        repr=False,
+        compare=False,
+    )
 
     def groups(self, x, y) -> Groups:
         found = self._weighed(x, y)
@@ -79,13 +111,23 @@ class WeighedBelief(AbstractBelief):
         return FixedMixture(tuple(self._weighed(x, y)))
 
     def _weighed(self, x, y) -> list["WeighedPart"]:
+        run = FirstPoints(x, y)
+        return self._latest.of(run, lambda: _compared(self._in_play(run), run, self.temper))
+
+    def _in_play(self, run: FirstPoints) -> Sequence[Part]:
+        """The parts without the processes that were given up on the way."""
         parts = self.parts
-        for context in STAGES:
-            if context >= len(y):
+        for context, stage in zip(STAGES, self._stages, strict=False):
+            if context >= len(run.y):
                 break
-            found = _compared(parts, x[:context], y[:context], self.temper)
-            parts = [part for own in found for part in _in_play(own)]
-        return _compared(parts, x, y, self.temper)
+            # While a run grows, its first points stay what they are.
+            first = FirstPoints(run.x[:context], run.y[:context])
+            parts = stage.of(first, lambda own=parts, first=first: self._left(own, first))
+        return parts
+
+    def _left(self, parts: Sequence[Part], run: FirstPoints) -> list[Part]:
+        found = _compared(parts, run, self.temper)
+        return [part for own in found for part in _in_play(own)]
 
 
 class WeighedPart(NamedTuple):
@@ -112,11 +154,9 @@ def _groups(parts: Sequence[WeighedPart], members: list[ConditionedProcesses]) -
     return tuple(Group(g.members, g.weights / total) for g in kept if len(g.weights))
 
 
-def _compared(
-    parts: Sequence[Part], x: np.ndarray, y: np.ndarray, temper: float
-) -> list[WeighedPart]:
+def _compared(parts: Sequence[Part], run: FirstPoints, temper: float) -> list[WeighedPart]:
     """Every part on a run, weighed against the others."""
-    found = [part.members.weighed(x, y) for part in parts]
+    found = [part.members.weighed(run.x, run.y) for part in parts]
     each = [
         np.log(part.weight) + own.log_prior + temper * own.log_evidence
         for part, own in zip(parts, found, strict=True)
