@@ -26,7 +26,7 @@ FINDINGS = Findings(
     held_out=HeldOutScores(
         tasks=6,
         learned=PredictionScores(calibration_error=0.081, log_likelihood=1.25),
-        fitted=PredictionScores(calibration_error=0.2, log_likelihood=-0.5),
+        baseline=PredictionScores(calibration_error=0.2, log_likelihood=-0.5),
     ),
     replay=Replay(saved_evaluations=7.3, saved_interval=(4.1, 10.2)),
     tasks=(PastTask(0), PastTask(3, outlier=True, name="oven-3")),
@@ -87,8 +87,9 @@ def test_learn_command_reads_learns_and_saves(runs, learned, tmp_path, hill_runs
         "This prior is calibrated and saves about 7 evaluations.",
         "Predictions of held-out runs (6 runs)",
         "learned prior 1.250 0.081",
-        "fitted GP -0.500 0.200",
-        "Evaluations saved per run in replays: 7.3 (95 % interval 4.1 to 10.2).",
+        "averaged GP -0.500 0.200",
+        "Evaluations saved per run, relative to an averaged GP, in replays of recorded points: "
+        "7.3 (95 % interval 4.1 to 10.2).",
         "Note: Only 6 past runs.",
         "Note: unlike the other runs, so check them: oven-3.",
         f"Saved in {out}. Next, a report to read: metaprior report {out}",
@@ -124,7 +125,7 @@ def test_learn_command_json_is_one_object(runs, learned, tmp_path):
     assert found["space"]["inferred"] is True
     assert [each["name"] for each in found["space"]["dimensions"]] == ["x", "z"]
     assert found["findings"] == FINDINGS.to_json()
-    assert found["findings"]["held_out"]["fitted"]["log_likelihood"] == -0.5
+    assert found["findings"]["held_out"]["baseline"]["log_likelihood"] == -0.5
     assert "Searching" in done.stderr
 
 

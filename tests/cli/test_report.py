@@ -16,7 +16,7 @@ FINDINGS = Findings(
     verdict=VERDICT,
     held_out=HeldOutScores(
         learned=PredictionScores(calibration_error=0.05),
-        fitted=PredictionScores(calibration_error=0.2),
+        baseline=PredictionScores(calibration_error=0.2),
     ),
     replay=Replay(saved_evaluations=7.3, saved_interval=(4.1, 10.2)),
     tasks=(PastTask(0), PastTask(3, outlier=True)),
@@ -64,12 +64,14 @@ def test_report_json_has_the_main_numbers(saved, tmp_path):
     assert found == {
         "report": str(out),
         "verdict": VERDICT,
+        "baseline": "averaged GP",
         "saved_evaluations": 7.3,
         "saved_interval": [4.1, 10.2],
         "calibration_error": 0.05,
-        "fitted_calibration_error": 0.2,
+        "calibration_interval": None,
+        "baseline_calibration_error": 0.2,
         "log_likelihood": None,
-        "fitted_log_likelihood": None,
+        "baseline_log_likelihood": None,
         "outliers": ["run 4"],
         "notes": [],
     }

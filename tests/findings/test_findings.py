@@ -24,7 +24,7 @@ FINDINGS = Findings(
         tasks=3,
         contexts=(0, 2),
         levels=(0.5, 0.9),
-        learned=PredictionScores((0.4, 0.8), 0.1, -1.5, (None, 0.5), (1.0, 0.25)),
+        learned=PredictionScores((0.4, 0.8), 0.1, (0.0, 0.3), -1.5, None, (None, 0.5), (1.0, 0.25)),
     ),
     replay=Replay((1, 2), (1.0, 0.0), (2.0, 0.5), (3.0, 1.0), 3, 1.5, (0.5, 2.5)),
     tasks=(PastTask(0, 5, 0.5, None), PastTask(2, 7, -9.0, 0.25, outlier=True)),
@@ -48,9 +48,9 @@ def test_findings_come_back_from_json(findings):
 def test_findings_are_stored_under_the_names_of_their_fields():
     plain = FINDINGS.to_json()
     assert plain["held_out"]["learned"]["log_likelihood_by_context"] == [None, 0.5]
-    assert plain["held_out"]["fitted"]["coverage"] == []
-    assert plain["replay"]["fitted"] == [2.0, 0.5]
-    assert plain["tasks"][1]["fitted_log_likelihood"] == 0.25
+    assert plain["held_out"]["baseline"]["coverage"] == []
+    assert plain["replay"]["baseline"] == [2.0, 0.5]
+    assert plain["tasks"][1]["baseline_log_likelihood"] == 0.25
     (example,) = plain["examples"]
     points = [{"lr": 0.1, "act": "tanh"}]
     assert example == {"points": points, "values": [3.0], "features": {}, "name": None}
@@ -97,8 +97,8 @@ def test_findings_remark_on_an_interruption_first():
             "'findings.replay.learned' has 1 numbers where 2 should be",
         ),
         (
-            {"held_out": {"levels": [0.5], "fitted": {"coverage": [0.1, 0.2]}}},
-            "'findings.held_out.fitted.coverage' has 2 numbers where 1 should be",
+            {"held_out": {"levels": [0.5], "baseline": {"coverage": [0.1, 0.2]}}},
+            "'findings.held_out.baseline.coverage' has 2 numbers where 1 should be",
         ),
         (
             {"held_out": {"contexts": [0], "learned": {"error_by_context": [0.1, 0.2]}}},

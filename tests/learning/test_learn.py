@@ -315,7 +315,7 @@ def test_learn_finds_the_hill_of_a_new_run(hill_space, hill_runs, tmp_path):
     assert isinstance(prior.method, Guarded)
     assert prior.findings is not None and prior.findings.held_out is not None
     assert prior.findings.budget == "fast" and not prior.findings.interrupted
-    learned, fitted = prior.findings.held_out.learned, prior.findings.held_out.fitted
+    learned, fitted = prior.findings.held_out.learned, prior.findings.held_out.baseline
     assert learned.log_likelihood is not None and fitted.log_likelihood is not None
     assert learned.log_likelihood > fitted.log_likelihood
     loaded = mp.load(prior.save(tmp_path / "prior"))

@@ -12,10 +12,10 @@ from metaprior.data import Categorical, Integer, Real, Space, Tasks
 from metaprior.findings import INTERRUPTED, Findings, HeldOutScores, PredictionScores, Replay
 from metaprior.learning import Budget, Selection, Watch, findings_of
 from metaprior.learning._exam import exam_of, examine, folds_of
-from metaprior.learning._measure import _examples, _notes, _past_tasks, _scores, _verdict
+from metaprior.learning._measure import _examples, _notes, _past_tasks, _verdict
 from metaprior.learning._predict import CompiledPredictors
 from metaprior.methods import FPacohMap
-from tests.learning.answers import LastSeen, answers_of, tasks_of
+from tests.learning.answers import LastSeen, tasks_of
 
 BUDGET = Budget("made up", 2, (5,), (), 2, 1)
 
@@ -23,14 +23,14 @@ BUDGET = Budget("made up", 2, (5,), (), 2, 1)
 def verdict(
     error: float = 0.05,
     learned: float = 1.0,
-    fitted: float | None = 0.0,
+    baseline: float = 0.0,
     saved: float | None = 3.0,
     interval: tuple[float, float] | None = None,
 ) -> str:
     """The verdict on these scores."""
     held_out = HeldOutScores(
         learned=PredictionScores(calibration_error=error, log_likelihood=learned),
-        fitted=PredictionScores(log_likelihood=fitted),
+        baseline=PredictionScores(log_likelihood=baseline),
     )
     replayed = Replay(saved_evaluations=saved, saved_interval=interval)
     return _verdict(held_out, None if saved is None else replayed, interrupted=False)
@@ -52,23 +52,18 @@ def verdict(
         (
             verdict(0.05, -1.0, 0.5, 0.2, (-1.0, 1.4)),
             "Your past tasks do not agree: expect no gain. This prior is calibrated (error 0.05), "
-            "and predicts unseen runs no better than a fitted GP.",
+            "and predicts unseen runs no better than an averaged GP.",
         ),
         (
             verdict(0.05, 1.0, 0.5, 0.2, (-1.0, 1.4)),
-            "This prior is calibrated (error 0.05) and predicts unseen runs better than a fitted "
-            "GP, but replaying past runs shows no clear saving of evaluations.",
+            "This prior is calibrated (error 0.05) and predicts unseen runs better than an "
+            "averaged GP, but replaying past runs shows no clear saving of evaluations.",
         ),
         (
             # One run may save a lot, but without an interval the saving is not clear.
             verdict(0.05, 1.0, 0.5, 9.0, None),
-            "This prior is calibrated (error 0.05) and predicts unseen runs better than a fitted "
-            "GP, but replaying past runs shows no clear saving of evaluations.",
-        ),
-        (
-            verdict(0.2, 1.0, None, None),
-            "This prior is not well calibrated (error 0.20); the past runs are too short to say "
-            "whether it is better than a fitted GP.",
+            "This prior is calibrated (error 0.05) and predicts unseen runs better than an "
+            "averaged GP, but replaying past runs shows no clear saving of evaluations.",
         ),
     ],
 )
@@ -114,8 +109,8 @@ def test_findings_of_a_selection_come_back_from_json(whole_findings):
 
 
 def test_findings_of_a_selection_say_what_was_chosen(whole_findings):
-    # Members that expect the last value again are no match for a fitted GP.
-    assert whole_findings.verdict.startswith("Your past tasks do not agree")
+    assert whole_findings.verdict.startswith("This prior is not well calibrated (error ")
+    assert whole_findings.baseline == "averaged GP"
     assert whole_findings.budget == "made up" and whole_findings.tried == 2
     chosen = whole_findings.chosen
     assert chosen.steps == 5 and chosen.members == 1 and chosen.settings["kappa"] == 0.2
@@ -132,15 +127,14 @@ def test_past_tasks_are_in_the_users_order_and_the_wild_one_is_an_outlier(whole_
     spread = np.std(np.concatenate([np.asarray(run) for run in RUNS]))
     expected = scipy.stats.norm.logpdf(0.2) + np.log(spread)
     np.testing.assert_allclose(rows[2].log_likelihood, expected)
-    assert rows[2].fitted_log_likelihood is None
-    assert all(isinstance(rows[i].fitted_log_likelihood, float) for i in (0, 1, 3, 4, 5))
+    assert all(isinstance(row.baseline_log_likelihood, float) for row in rows)
 
 
 def test_held_out_scores_by_hand(whole_findings):
     held_out = whole_findings.held_out
     assert held_out.folds == 2 and held_out.tasks == 6
-    learned, fitted = held_out.learned, held_out.fitted
-    assert len(learned.coverage) == len(held_out.levels) == len(fitted.coverage)
+    learned, baseline = held_out.learned, held_out.baseline
+    assert len(learned.coverage) == len(held_out.levels) == len(baseline.coverage)
     spread = np.std(np.concatenate([np.asarray(run) for run in RUNS]))
     for i, size in enumerate(held_out.contexts):
         squares = [
@@ -150,8 +144,28 @@ def test_held_out_scores_by_hand(whole_findings):
         ]
         expected = np.sqrt(np.mean(squares)) / spread
         np.testing.assert_allclose(learned.error_by_context[i], expected)
-        # The fitted GP is not compared before it has seen two points.
-        assert (fitted.error_by_context[i] is None) == (size < 2)
+        # Both models are scored from 0 points on.
+        assert baseline.error_by_context[i] is not None
+    # By hand, after 0 points: the baseline expects the mean of the runs in the other fold.
+    values = [np.concatenate([RUNS[i] for i in fold]) for fold in ([5, 1, 3], [4, 2, 0])]
+    levels = dict.fromkeys([4, 2, 0], values[0].mean()) | dict.fromkeys([5, 1, 3], values[1].mean())
+    squares = [np.mean((np.array(run) - levels[i]) ** 2) for i, run in enumerate(RUNS)]
+    assert baseline.error_by_context[0] == pytest.approx(np.sqrt(np.mean(squares)) / spread)
+    assert held_out.spread == pytest.approx(spread)
+
+
+def test_held_out_scores_have_intervals_over_runs():
+    y = np.random.default_rng(0).normal(size=(24, 12))
+    tasks = tasks_of(*y.tolist())
+    findings = findings_of(tasks, made_up(tasks), BUDGET, Watch(None))
+    assert findings.held_out is not None
+    scores = findings.held_out.baseline
+    assert scores.calibration_interval is not None and scores.calibration_error is not None
+    low, high = scores.calibration_interval
+    assert 0.0 < low <= scores.calibration_error <= high < 0.3
+    by_run = [float(row.baseline_log_likelihood or 0.0) for row in findings.tasks]
+    expected = scipy.stats.t.interval(0.95, 23, np.mean(by_run), scipy.stats.sem(by_run))
+    assert scores.log_likelihood_interval == pytest.approx(expected)
 
 
 def test_examples_are_the_first_runs_as_recorded(whole_findings):
@@ -182,14 +196,6 @@ def test_past_tasks_that_are_equal_have_no_outlier():
     assert selection.answers is not None
     rows = _past_tasks(tasks, selection, selection.answers, selection.answers)
     assert len(rows) == 6 and not any(row.outlier for row in rows)
-
-
-def test_scores_are_empty_for_a_model_that_is_never_compared():
-    answers = answers_of(np.zeros((1, 2, 2, 3)))
-    assert _scores(answers, 1.0, np.zeros(2, bool)) == PredictionScores()
-    first = _scores(answers, 1.0, np.array([True, False]))
-    assert first.log_likelihood_by_context == (0.0, None)
-    assert first.error_by_context == (0.0, None)
 
 
 def test_findings_of_an_interrupted_choice_say_that_it_was_not_judged():
@@ -223,13 +229,13 @@ def test_notes_name_equal_values(value):
     assert note == "All past values are equal: there is nothing to learn from them."
 
 
-def test_findings_of_runs_of_one_point_have_no_fitted_gp():
+def test_findings_of_runs_of_one_point_compare_before_the_first_point():
     tasks = tasks_of(*[[0.1 * i] for i in range(6)])
     selection = made_up(tasks)
     findings = findings_of(tasks, selection, BUDGET, Watch(None))
     assert findings.held_out is not None and findings.replay is None
-    assert findings.held_out.fitted == PredictionScores()
-    assert "too short to say" in findings.verdict
+    assert findings.held_out.contexts == (0,)
+    assert findings.held_out.baseline.log_likelihood is not None
     assert Findings.from_json(findings.to_json()) == findings
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from metaprior.data import Run
 from metaprior.learning._exam import exam_of, folds_of
-from metaprior.learning._predict import CompiledPredictors
+from metaprior.learning._predict import AveragedPredictors, CompiledPredictors
 from metaprior.learning._replay import (
     BETA,
     FEWEST_POINTS,
@@ -160,7 +160,7 @@ def test_summary_of_saved_evaluations_by_hand():
     expected = scipy.stats.t.interval(0.95, 2, 1.0, scipy.stats.sem([2.0, 1.0, 0.0]))
     assert found.saved_interval == pytest.approx(expected, rel=1e-7, abs=0.0)
     assert found.learned == pytest.approx((1 / 3, 0.0, 0.0, 0.0), rel=1e-7, abs=0.0)
-    assert found.fitted == pytest.approx((1.0, 2 / 3, 0.0, 0.0), rel=1e-7, abs=0.0)
+    assert found.baseline == pytest.approx((1.0, 2 / 3, 0.0, 0.0), rel=1e-7, abs=0.0)
 
 
 def test_summary_keeps_a_finished_run_at_its_end():
@@ -182,19 +182,34 @@ def test_replay_uses_the_prior_that_did_not_see_the_run():
     tasks = tasks_of(rising, [1.0, 2.0], rising, rising[:5], rising)
     exam = exam_of(tasks, folds_of(5, 2))
     priors = CompiledPredictors(Slope(jnp.array([1.0, -1.0])))
-    found = replay(priors, np.array([[0], [1]]), exam, np.arange(1))
+    found = replay(
+        priors,
+        np.array([[0], [1]]),
+        AveragedPredictors(np.zeros(2), np.ones(2)),
+        exam,
+        np.arange(1),
+    )
     assert found is not None
     # Without the run of two points, which is too short to choose from.
     assert FEWEST_POINTS > 2 and len(found.learned) == 4
     assert evaluations_until_solved(found.learned).tolist() == [1, 1, 5, 6]
     assert evaluations_until_solved(found.recorded).tolist() == [6, 6, 5, 6]
     assert np.isnan(found.learned[2, 5:]).all() and not np.isnan(found.learned[2, :5]).any()
-    # The fitted GP is the same in both folds, and so are its runs.
-    np.testing.assert_array_equal(found.fitted[0], found.fitted[3])
+    # The baseline is the same in both folds, and so are its runs.
+    np.testing.assert_array_equal(found.baseline[0], found.baseline[3])
 
 
 def test_replay_is_none_if_all_runs_are_short():
     tasks = tasks_of([1.0], [1.0, 2.0])
     exam = exam_of(tasks, folds_of(2, 2))
     priors = CompiledPredictors(LastSeen(jnp.zeros(2)))
-    assert replay(priors, np.array([[0], [1]]), exam, np.arange(1)) is None
+    assert (
+        replay(
+            priors,
+            np.array([[0], [1]]),
+            AveragedPredictors(np.zeros(2), np.ones(2)),
+            exam,
+            np.arange(1),
+        )
+        is None
+    )

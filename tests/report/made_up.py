@@ -46,7 +46,7 @@ def findings_for(runs: list[tuple[list[dict[str, Any]], list[float]]]) -> Findin
                 log_likelihood_by_context=(0.4, 0.7, 0.9, 1.2, 1.5, 1.6),
                 error_by_context=curve_from(0.4, 0.05, 6, 0.7),
             ),
-            fitted=PredictionScores(
+            baseline=PredictionScores(
                 coverage=tuple((levels**2.2).tolist()),
                 calibration_error=0.173,
                 log_likelihood=-0.42,
@@ -57,7 +57,7 @@ def findings_for(runs: list[tuple[list[dict[str, Any]], list[float]]]) -> Findin
         replay=Replay(
             steps=tuple(range(1, 16)),
             learned=curve_from(0.5, 0.0, 15, 0.6),
-            fitted=curve_from(1.1, 0.02, 15, 0.2),
+            baseline=curve_from(1.1, 0.02, 15, 0.2),
             recorded=curve_from(1.2, 0.0, 15, 0.15),
             saved_evaluations=7.3,
             saved_interval=(4.1, 10.2),

@@ -99,6 +99,8 @@ def test_report_is_drawn_in_its_colours(text, tmp_path, size):
     browser.browse(framed(text, tall, tmp_path), tall, f"--screenshot={picture}")
     pixels = (255 * matplotlib.image.imread(picture)[:, : size[0], :3]).round().astype(int)
     assert pixels.shape == (4000, size[0], 3)
-    paper, learned, fitted = (255, 255, 255), (0x00, 0x72, 0xB2), (0xD5, 0x5E, 0x00)
-    shares = [float(np.mean((pixels == colour).all(axis=2))) for colour in (paper, learned, fitted)]
+    paper, learned, baseline = (255, 255, 255), (0x00, 0x72, 0xB2), (0xD5, 0x5E, 0x00)
+    shares = [
+        float(np.mean((pixels == colour).all(axis=2))) for colour in (paper, learned, baseline)
+    ]
     assert 0.5 < shares[0] < 0.99 and shares[1] > 1e-3 and shares[2] > 1e-4

@@ -90,8 +90,8 @@ def test_report_has_every_section_in_order(path):
     for words in (
         "This prior is calibrated and saves about 7 evaluations.",
         "7.3 95 % interval 4.1 to 10.2",
-        "0.041 fitted GP: 0.173",
-        "1.23 fitted GP: −0.42",
+        "0.041 averaged GP: 0.173",
+        "1.23 averaged GP: −0.42",
         "observations: 120",
         "learning_rate real, log 0.0001 to 0.1",
         "8 runs were held out in 4 folds",
@@ -212,12 +212,12 @@ def hostile(tmp_path_factory):
     findings = findings_for(runs)
     assert findings.held_out is not None
     far_below = (-900.0, -20.0, 0.0, 0.0, 0.0, None)
-    fitted = replace(findings.held_out.fitted, log_likelihood_by_context=far_below)
+    baseline = replace(findings.held_out.baseline, log_likelihood_by_context=far_below)
     findings = replace(
         findings,
         verdict="<b>expect</b> no gain",
         notes=("<img src=x onerror=alert(1)>",),
-        held_out=replace(findings.held_out, fitted=fitted),
+        held_out=replace(findings.held_out, baseline=baseline),
         tasks=tuple(PastTask(i, 6, outlier=i in (700, 900)) for i in range(1000)),
     )
     prior = mp.learn(tasks, method=mp.methods.FixedGP())

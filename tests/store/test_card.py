@@ -1,4 +1,4 @@
-"""The model card: the findings, beside the fitted GP's scores."""
+"""The model card: the findings, beside the baseline's scores."""
 
 import re
 from dataclasses import replace
@@ -16,7 +16,7 @@ FINDINGS = Findings(
     verdict="This prior is calibrated\nand saves about 7 evaluations.",
     held_out=HeldOutScores(
         learned=PredictionScores(calibration_error=0.0412, log_likelihood=1.236),
-        fitted=PredictionScores(calibration_error=0.2, log_likelihood=-0.5),
+        baseline=PredictionScores(calibration_error=0.2, log_likelihood=-0.5),
     ),
     replay=Replay(saved_evaluations=7.34, saved_interval=(4.1, 10.26)),
     notes=("Only 2 past runs.",),
@@ -37,7 +37,7 @@ def test_card_shows_what_was_measured(prior):
         "**This prior is calibrated and saves about 7 evaluations.**",
         "| calibration error (0 is perfect) | 0.041 | 0.200 |",
         "| log-likelihood (higher is better) | 1.24 | −0.50 |",
-        "| | this prior | fitted GP |",
+        "| | this prior | averaged GP |",
         "| evaluations saved per run | 7.3 (95 % interval 4.1 to 10.3) | – |",
         "- Only 2 past runs.",
         "## When not to use it",

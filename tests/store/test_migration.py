@@ -74,19 +74,19 @@ def test_load_of_format_1_reads_every_finding():
     assert findings is not None and findings.held_out is not None and findings.replay is not None
     assert findings.verdict == written["verdict"] and findings.seconds == written["seconds"]
     vanilla = written["held_out"]["vanilla"]
-    assert findings.held_out.fitted == PredictionScores(
+    assert findings.held_out.baseline == PredictionScores(
         coverage=tuple(vanilla["coverage"]),
         calibration_error=vanilla["calibration_error"],
         log_likelihood=vanilla["log_likelihood"],
         log_likelihood_by_context=tuple(vanilla["log_likelihood_by_context"]),
         error_by_context=tuple(vanilla["error_by_context"]),
     )
-    assert list(findings.replay.fitted) == written["replay"]["vanilla"]
-    assert [row.fitted_log_likelihood for row in findings.tasks] == [
+    assert list(findings.replay.baseline) == written["replay"]["vanilla"]
+    assert [row.baseline_log_likelihood for row in findings.tasks] == [
         row["vanilla_log_likelihood"] for row in written["tasks"]
     ]
     # Everything else has kept its name; what is measured today may be more.
-    renamed = json.loads(json.dumps(written).replace('"vanilla', '"fitted'))
+    renamed = json.loads(json.dumps(written).replace('"vanilla', '"baseline'))
     assert_within(renamed, findings.to_json())
     with pytest.raises(AssertionError):
         assert_within({**renamed, "seconds": -1.0}, findings.to_json())
@@ -113,7 +113,7 @@ def test_from_format_1_keeps_the_users_own_names():
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"findings": {"verdict": "", "held_out": {"vanilla": 3}}}, "'findings.held_out.fitted'"),
+        ({"findings": {"verdict": "", "held_out": {"vanilla": 3}}}, "'findings.held_out.baseline'"),
         ({"findings": [3]}, "'findings' is"),
         ({"method": "VanillaGP"}, "damaged"),
         ({"method": {"name": ["VanillaGP"]}}, "damaged"),

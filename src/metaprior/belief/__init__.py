@@ -9,7 +9,6 @@ from metaprior.belief._contents import AbstractContents as AbstractContents
 from metaprior.belief._contents import SavedContents as SavedContents
 from metaprior.belief._extended import ExtendedBelief as ExtendedBelief
 from metaprior.belief._fitted import FittedBelief as FittedBelief
-from metaprior.belief._fitted import fitted_runs as fitted_runs
 from metaprior.belief._frozen import FrozenProcesses as FrozenProcesses
 from metaprior.belief._kernels import AbstractStackedKernel as AbstractStackedKernel
 from metaprior.belief._kernels import StackedConstantKernel as StackedConstantKernel

@@ -59,17 +59,6 @@ def fitted(
     return _conditioned(parameters, x, y, mean, std)
 
 
-def fitted_runs(
-    x: Float[np.ndarray, "g n d"], y: Float[np.ndarray, "g n"], num_steps: int
-) -> list[ConditionedProcesses]:
-    """`FittedBelief` on several runs of one length: fitted side by side, each alone."""
-    units = [mean_and_std(values) for values in y]
-    mean, std = np.array(units).reshape(-1, 2).T
-    found = fit(x, (y - mean[:, None]) / std[:, None], num_steps)
-    runs = zip(found, x, y, units, strict=True)
-    return [_conditioned(best, own_x, own_y, *unit) for best, own_x, own_y, unit in runs]
-
-
 def _conditioned(
     parameters: Float[np.ndarray, " p"],
     x: Float[np.ndarray, "n d"],

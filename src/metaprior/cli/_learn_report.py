@@ -40,9 +40,13 @@ def print_learned(findings: Findings, out: Path, console: Console) -> None:
         _say(console, "\nStopped early: this is the best prior so far.")
     _say(console, f"\n{findings.verdict}", style="bold")
     if findings.held_out is not None:
-        console.print(_held_out_table(findings.held_out))
+        console.print(_held_out_table(findings.held_out, findings.baseline))
     if findings.replay is not None:
-        _say(console, f"Evaluations saved per run in replays: {_saved(findings.replay)}.")
+        _say(
+            console,
+            f"Evaluations saved per run, relative to an {findings.baseline}, in replays of "
+            f"recorded points: {_saved(findings.replay)}.",
+        )
     for note in findings.notes:
         _say(console, f"Note: {note}")
     outliers = [past.label for past in findings.tasks if past.outlier]
@@ -51,7 +55,7 @@ def print_learned(findings: Findings, out: Path, console: Console) -> None:
     _say(console, f"\nSaved in {out}. Next, a report to read: metaprior report {_quoted(out)}")
 
 
-def _held_out_table(held_out: HeldOutScores) -> Table:
+def _held_out_table(held_out: HeldOutScores, baseline: str) -> Table:
     title = "Predictions of held-out runs" + (f" ({held_out.tasks} runs)" if held_out.tasks else "")
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("")
@@ -59,7 +63,7 @@ def _held_out_table(held_out: HeldOutScores) -> Table:
         table.add_column(heading, justify="right")
     table.caption = "A higher log-likelihood is better; a calibration error of 0 is perfect."
     table.caption_justify = "left"
-    for name, scores in (("learned prior", held_out.learned), ("fitted GP", held_out.fitted)):
+    for name, scores in (("learned prior", held_out.learned), (baseline, held_out.baseline)):
         table.add_row(name, _number(scores.log_likelihood), _number(scores.calibration_error))
     return table
 

@@ -34,16 +34,18 @@ def run_report(folder: Path, out: Path | None, features: Sequence[str], *, as_js
 def summary(findings: Findings, path: Path) -> dict[str, Any]:
     """The numbers at the top of the page, as JSON; `null` where nothing was measured."""
     held_out, replay = findings.held_out or HeldOutScores(), findings.replay or Replay()
-    learned, fitted = held_out.learned, held_out.fitted
+    learned, baseline = held_out.learned, held_out.baseline
     return {
         "report": str(path),
         "verdict": findings.verdict,
+        "baseline": findings.baseline,
         "saved_evaluations": replay.saved_evaluations,
         "saved_interval": replay.saved_interval,
         "calibration_error": learned.calibration_error,
-        "fitted_calibration_error": fitted.calibration_error,
+        "calibration_interval": learned.calibration_interval,
+        "baseline_calibration_error": baseline.calibration_error,
         "log_likelihood": learned.log_likelihood,
-        "fitted_log_likelihood": fitted.log_likelihood,
+        "baseline_log_likelihood": baseline.log_likelihood,
         "outliers": [task.label for task in findings.tasks if task.outlier],
         "notes": list(findings.remarks),
     }

@@ -1,5 +1,6 @@
 """Findings: what was measured on held-out runs, one typed record for all readers."""
 
+from metaprior.findings._findings import BASELINE as BASELINE
 from metaprior.findings._findings import INTERRUPTED as INTERRUPTED
 from metaprior.findings._findings import NOTHING_MEASURED as NOTHING_MEASURED
 from metaprior.findings._findings import Chosen as Chosen

@@ -10,6 +10,8 @@ from typing import Any
 
 from metaprior.findings._from_json import read_record
 
+# The non-transfer Gaussian process that a prior is compared with.
+BASELINE = "averaged GP"
 NOT_MEASURED = (
     "This prior was learned with a fixed method and nothing was held out: how well it does on new "
     "tasks was not measured."
@@ -25,24 +27,30 @@ class PredictionScores:
     """How well one model predicted held-out runs; empty or `None` where it made no prediction.
 
     - `coverage`: share of observations inside the central band, per confidence level.
-    - `log_likelihood`: per observation, in units of the spread of all past values.
-    - `error_by_context`: root mean squared error, in the same units.
+    - `calibration_error`: root mean squared difference of coverage and confidence level;
+      `calibration_interval`: 95 %, by drawing runs again.
+    - `log_likelihood`: nats per observation, of values divided by `HeldOutScores.spread`;
+      `log_likelihood_interval`: 95 %, over runs.
+    - `error_by_context`: root mean squared error, of values divided likewise.
     """
 
     coverage: Series = ()
     calibration_error: float | None = None
+    calibration_interval: tuple[float, float] | None = None
     log_likelihood: float | None = None
+    log_likelihood_interval: tuple[float, float] | None = None
     log_likelihood_by_context: Series = ()
     error_by_context: Series = ()
 
 
 @dataclass(frozen=True)
 class HeldOutScores:
-    """The learned prior and a GP fitted to the points seen, on the same held-out observations.
+    """The learned prior and the baseline, on the same held-out observations from the same points.
 
     - `folds`, `tasks`: number of folds, and of runs that were predicted.
     - `contexts`: numbers of points seen before predicting the rest of a run.
     - `levels`: confidence levels at which the coverage was measured.
+    - `spread`: standard deviation of all past values, the unit of log-likelihoods and errors.
     """
 
     folds: int | None = None
@@ -50,10 +58,11 @@ class HeldOutScores:
     contexts: tuple[int, ...] = ()
     levels: tuple[float, ...] = ()
     learned: PredictionScores = PredictionScores()
-    fitted: PredictionScores = PredictionScores()
+    baseline: PredictionScores = PredictionScores()
+    spread: float | None = None
 
     def __post_init__(self):
-        for name in ("learned", "fitted"):
+        for name in ("learned", "baseline"):
             scores = getattr(self, name)
             _require_one_per(self.levels, scores, f"held_out.{name}", "coverage")
             by_context = ("log_likelihood_by_context", "error_by_context")
@@ -64,20 +73,20 @@ class HeldOutScores:
 class Replay:
     """Regret of the best value so far when held-out runs are replayed from their own points.
 
-    - `learned`, `fitted`, `recorded`: mean regret after each of `steps`, by what chose the points.
-    - `saved_evaluations`: mean per run, relative to the fitted GP, with a 95 % interval.
+    - `learned`, `baseline`, `recorded`: mean regret after each of `steps`, by what chose points.
+    - `saved_evaluations`: mean per run, relative to the baseline, with a 95 % interval over runs.
     """
 
     steps: tuple[int, ...] = ()
     learned: Series = ()
-    fitted: Series = ()
+    baseline: Series = ()
     recorded: Series = ()
     runs: int | None = None
     saved_evaluations: float | None = None
     saved_interval: tuple[float, float] | None = None
 
     def __post_init__(self):
-        _require_one_per(self.steps, self, "replay", "learned", "fitted", "recorded")
+        _require_one_per(self.steps, self, "replay", "learned", "baseline", "recorded")
 
 
 @dataclass(frozen=True)
@@ -90,7 +99,7 @@ class PastTask:
     task: int
     points: int | None = None
     log_likelihood: float | None = None
-    fitted_log_likelihood: float | None = None
+    baseline_log_likelihood: float | None = None
     outlier: bool = False
     name: str | None = None
 
@@ -131,6 +140,7 @@ class Findings:
     """Everything that was measured; empty or `None` where nothing was.
 
     - `verdict`: whether to trust the prior, in a sentence or two.
+    - `baseline`: the model without a past that it is compared with.
     - `tried`: number of configurations in the race.
     - `interrupted`: whether learning was stopped before the race ended.
     """
@@ -146,6 +156,7 @@ class Findings:
     seconds: float | None = None
     interrupted: bool = False
     notes: tuple[str, ...] = ()
+    baseline: str = BASELINE
 
     @property
     def remarks(self) -> tuple[str, ...]:

@@ -1,10 +1,11 @@
 """What is measured of the chosen prior on held-out runs, and the verdict that follows from it."""
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
-from metaprior.data import TaskFeatures, Tasks
+from metaprior.data import TaskFeatures, Tasks, fit_standardiser
 from metaprior.findings import (
+    BASELINE,
     Chosen,
     Example,
     Findings,
@@ -16,8 +17,8 @@ from metaprior.findings import (
 )
 from metaprior.gp import float64
 from metaprior.learning._budget import Budget
-from metaprior.learning._exam import Answers, examine, spread_of
-from metaprior.learning._predict import FittedPredictors
+from metaprior.learning._exam import Answers, examine, folds_of, spread_of
+from metaprior.learning._predict import AveragedPredictors
 from metaprior.learning._progress import Watch
 from metaprior.learning._replay import replay, summary
 from metaprior.learning._score import (
@@ -28,17 +29,16 @@ from metaprior.learning._score import (
 )
 from metaprior.learning._select import Selection
 from metaprior.methods import settings_of
-from metaprior.metrics import coverage
+from metaprior.metrics import coverage, mean_and_interval
 from metaprior.words import listed
 
 LEVELS = tuple(round(0.05 * i, 2) for i in range(1, 20))
 CALIBRATED = 0.1
-# A non-transfer GP has neither level nor scale before it has seen two points.
-FEWEST_SEEN = 2
 FEW_TASKS = 4
 OUTLIER_SPREADS = 4.0
 NUM_EXAMPLES, EXAMPLE_POINTS = 2, 30
-FIT_STEPS = 25
+# How often runs are drawn again for an interval.
+NUM_DRAWS = 400
 
 
 @float64
@@ -52,12 +52,13 @@ def findings_of(tasks: Tasks, selection: Selection, budget: Budget, watch: Watch
         columns = tasks.space.columns_of_points(exam.x.shape[2])
         plain = exam._replace(x=exam.x[:, :, columns])
         everyone = np.ones(len(folds), bool)
-        fitted_answers = examine(FittedPredictors(FIT_STEPS), plain, folds, everyone)
-        held_out = _held_out(tasks, selection, selection.answers, fitted_answers)
-        past_tasks = _past_tasks(tasks, selection, selection.answers, fitted_answers)
+        baselines = _baselines(tasks, selection)
+        baseline = examine(baselines, plain, folds, everyone)
+        held_out = _held_out(tasks, selection, selection.answers, baseline)
+        past_tasks = _past_tasks(tasks, selection, selection.answers, baseline)
         examples = _examples(tasks, selection)
         members = np.arange(len(folds) * selection.members).reshape(len(folds), -1)
-        regrets = replay(selection.judged, members, exam, columns)
+        regrets = replay(selection.judged, members, baselines, exam, columns)
         replayed = None if regrets is None else summary(regrets)
     return Findings(
         verdict=_verdict(held_out, replayed, interrupted=selection.interrupted),
@@ -74,51 +75,79 @@ def findings_of(tasks: Tasks, selection: Selection, budget: Budget, watch: Watch
     )
 
 
+def _baselines(tasks: Tasks, selection: Selection) -> AveragedPredictors:
+    """An averaged GP for each fold: level and spread of values come from the other folds."""
+    shuffled = tasks.subset(selection.order)
+    folds = folds_of(tasks.num_tasks, len(selection.exam.rows))
+    held_out = [range(fold.first, fold.first + fold.count) for fold in folds]
+    units = [
+        fit_standardiser(others.x, others.y, others.mask)
+        for block in held_out
+        for others in [shuffled.subset([i for i in range(len(shuffled)) if i not in block])]
+    ]
+    y_mean, y_std = ([float(getattr(u, name)) for u in units] for name in ("y_mean", "y_std"))
+    return AveragedPredictors(np.array(y_mean), np.array(y_std))
+
+
 def _held_out(
-    tasks: Tasks, selection: Selection, learned: Answers, fitted: Answers
+    tasks: Tasks, selection: Selection, learned: Answers, baseline: Answers
 ) -> HeldOutScores:
     exam = selection.exam
     y_std = spread_of(tasks)
-    always = np.ones(len(exam.contexts), bool)
     return HeldOutScores(
         folds=len(exam.rows),
         tasks=int(exam.is_real.sum()),
         contexts=exam.contexts,
         levels=LEVELS,
-        learned=_scores(learned, y_std, always),
-        fitted=_scores(fitted, y_std, _late(exam.contexts)),
+        learned=_scores(learned, y_std),
+        baseline=_scores(baseline, y_std),
+        spread=y_std,
     )
 
 
-def _late(contexts: tuple[int, ...]) -> Bool[np.ndarray, " contexts"]:
-    """The context sizes at which the fitted GP is compared."""
-    return np.array([size >= FEWEST_SEEN for size in contexts])
-
-
-def _scores(
-    answers: Answers, y_std: float, contexts: Bool[np.ndarray, " contexts"]
-) -> PredictionScores:
-    """The scores of one model over the context sizes at which it is compared."""
-    if not contexts.any():
-        return PredictionScores()
-    told = _given(answers, contexts)
-    covered = coverage(np.clip(told.cdf[told.counts], 0.0, 1.0), np.array(LEVELS))
+def _scores(answers: Answers, y_std: float) -> PredictionScores:
+    """The scores of one model."""
+    covered = coverage(np.clip(answers.cdf[answers.counts], 0.0, 1.0), np.array(LEVELS))
+    by_run = log_likelihood_by_run(answers, y_std)
+    by_run = by_run[~np.isnan(by_run)]
     return PredictionScores(
         coverage=tuple(covered.tolist()),
-        calibration_error=pooled_calibration(told),
-        log_likelihood=float(np.nanmean(log_likelihood_by_run(told, y_std))),
-        log_likelihood_by_context=_series(log_likelihood_by_context(answers, y_std), contexts),
-        error_by_context=_series(error_by_context(answers, y_std), contexts),
+        calibration_error=pooled_calibration(answers),
+        calibration_interval=_calibration_interval(answers),
+        log_likelihood=float(np.mean(by_run)),
+        log_likelihood_interval=_interval(by_run),
+        log_likelihood_by_context=_series(log_likelihood_by_context(answers, y_std)),
+        error_by_context=_series(error_by_context(answers, y_std)),
     )
 
 
-def _given(answers: Answers, contexts: Bool[np.ndarray, " contexts"]) -> Answers:
-    """The answers at some context sizes; at the others nothing counts."""
-    return answers._replace(counts=answers.counts & contexts[:, None])
+def _interval(values: Float[np.ndarray, " runs"]) -> tuple[float, float] | None:
+    """95 % of the mean over runs; `None` for a single run."""
+    if len(values) < 2:
+        return None
+    mean, half_width = mean_and_interval(values)
+    return float(mean - half_width), float(mean + half_width)
 
 
-def _series(values: Float[np.ndarray, " contexts"], known: Bool[np.ndarray, " contexts"]) -> Series:
-    return tuple(_number(value) for value in np.where(known, values, np.nan))
+def _calibration_interval(answers: Answers) -> tuple[float, float] | None:
+    """95 %, by the bootstrap over runs: points of one run are no independent evidence.
+
+    Errors of runs drawn again are larger on average, so the interval errs on the side of caution.
+    """
+    runs = np.argwhere(answers.counts.any(axis=(2, 3)))
+    if len(runs) < 2:
+        return None
+    rng = np.random.default_rng(0)
+    drawn = []
+    for _ in range(NUM_DRAWS):
+        which = tuple(runs[rng.integers(len(runs), size=len(runs))].T)
+        drawn.append(pooled_calibration(Answers(*(part[which][None] for part in answers))))
+    low, high = np.quantile([*drawn, pooled_calibration(answers)], [0.025, 0.975])
+    return float(low), float(high)
+
+
+def _series(values: Float[np.ndarray, " contexts"]) -> Series:
+    return tuple(_number(value) for value in values)
 
 
 def _number(value: float) -> float | None:
@@ -126,15 +155,14 @@ def _number(value: float) -> float | None:
 
 
 def _past_tasks(
-    tasks: Tasks, selection: Selection, learned: Answers, fitted: Answers
+    tasks: Tasks, selection: Selection, learned: Answers, baseline: Answers
 ) -> tuple[PastTask, ...]:
     """Each examined run, in the user's order; those predicted much worse than the others are
     outliers."""
     exam = selection.exam
     y_std = spread_of(tasks)
-    fitted = _given(fitted, _late(exam.contexts))
     ours = log_likelihood_by_run(learned, y_std)[exam.is_real]
-    theirs = log_likelihood_by_run(fitted, y_std)[exam.is_real]
+    theirs = log_likelihood_by_run(baseline, y_std)[exam.is_real]
     which = selection.order[exam.rows[exam.is_real]]
     centre = np.nanmedian(ours)
     spread = 1.4826 * np.nanmedian(np.abs(ours - centre))
@@ -200,7 +228,7 @@ def _verdict(held_out: HeldOutScores | None, replayed: Replay | None, *, interru
     if held_out is None:
         why = "The choice was interrupted" if interrupted else "The budget was too short"
         return f"{why}: this prior was not judged on held-out runs, so its reliability is unknown."
-    learned, fitted = held_out.learned, held_out.fitted
+    learned, baseline = held_out.learned, held_out.baseline
     error = learned.calibration_error
     assert error is not None and learned.log_likelihood is not None
     honest = error <= CALIBRATED
@@ -215,17 +243,13 @@ def _verdict(held_out: HeldOutScores | None, replayed: Replay | None, *, interru
             f"evaluations per run ({interval[0]:.1f} to {interval[1]:.1f}), measured by replaying "
             "past runs that it had not seen."
         )
-    if fitted.log_likelihood is None:
-        return (
-            f"This prior is {calibrated}; the past runs are too short to say whether it is better "
-            "than a fitted GP."
-        )
-    if learned.log_likelihood <= fitted.log_likelihood:
+    assert baseline.log_likelihood is not None
+    if learned.log_likelihood <= baseline.log_likelihood:
         return (
             f"Your past tasks do not agree: expect no gain. This prior is {calibrated}, and "
-            "predicts unseen runs no better than a fitted GP."
+            f"predicts unseen runs no better than an {BASELINE}."
         )
     return (
-        f"This prior is {calibrated} and predicts unseen runs better than a fitted GP, but "
+        f"This prior is {calibrated} and predicts unseen runs better than an {BASELINE}, but "
         "replaying past runs shows no clear saving of evaluations."
     )

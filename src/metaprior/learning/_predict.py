@@ -19,8 +19,8 @@ from scipy.special import ndtr
 
 from metaprior.belief import (
     AbstractBelief,
+    AveragedBelief,
     MemberMoments,
-    fitted_runs,
     has_belief,
     pick,
     stacked_belief,
@@ -142,30 +142,24 @@ class BelievingPredictors(AbstractPredictors):
         )
 
 
-class FittedPredictors(AbstractPredictors):
-    """The baseline on held-out runs: a GP that is fitted to what it has seen, whoever is asked."""
+class AveragedPredictors(AbstractPredictors):
+    """The baseline on held-out runs: averaged GPs, each with a level and a spread of past values.
 
-    def __init__(self, num_steps: int):
-        self._num_steps = num_steps
+    - `y_mean`, `y_std`: one of each for every prior that it stands beside.
+    """
+
+    def __init__(self, y_mean: Float[np.ndarray, " p"], y_std: Float[np.ndarray, " p"]):
+        self._beliefs = [AveragedBelief(*each) for each in zip(y_mean, y_std, strict=True)]
 
     def predict(self, questions: Questions) -> Predictions:
         found = _nothing(questions)
-        for seen in np.unique(questions.seen):
-            now = np.flatnonzero(questions.seen == seen)
-            run = questions.run[now]
+        for i, (who, run, seen) in enumerate(zip(*questions[:3], strict=True)):
             x, y = questions.x[run], questions.y[run]
-            fitted = fitted_runs(x[:, :seen], y[:, :seen], self._num_steps)
-            for i, members in enumerate(fitted):
-                moments = members.moments(x[i])
-                variance = moments.function_variance + moments.noise_variance[:, None]
-                answers = (
-                    moments.mean,
-                    variance,
-                    members.log_density(x[i], y[i]),
-                    members.cdf(x[i], y[i]),
-                )
-                for all_answers, (own,) in zip(found, answers, strict=True):
-                    all_answers[now[i]] = own
+            after = self._beliefs[who].condition(x[:seen], y[:seen])
+            moments = after.moments(x)
+            answers = moments.mean, moments.variance, after.log_density(x, y), after.cdf(x, y)
+            for all_answers, own in zip(found, answers, strict=True):
+                all_answers[i] = own
         return found
 
 

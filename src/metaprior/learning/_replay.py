@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 
 from metaprior.findings import Replay
 from metaprior.learning._exam import Exam
-from metaprior.learning._predict import AbstractPredictors, FittedPredictors, Questions
+from metaprior.learning._predict import AbstractPredictors, Questions
 from metaprior.metrics import mean_and_interval
 
 BETA = 1.0
@@ -19,7 +19,6 @@ BETA = 1.0
 SOLVED = 0.05
 # Fewer points than this leave nothing to choose between.
 FEWEST_POINTS = 4
-FIT_STEPS = 10
 
 
 class Regrets(NamedTuple):
@@ -27,19 +26,21 @@ class Regrets(NamedTuple):
     a run."""
 
     learned: Float[np.ndarray, "runs steps"]
-    fitted: Float[np.ndarray, "runs steps"]
+    baseline: Float[np.ndarray, "runs steps"]
     recorded: Float[np.ndarray, "runs steps"]
 
 
 def replay(
     judged: AbstractPredictors,
     members: Int[np.ndarray, "folds members"],
+    baselines: AbstractPredictors,
     exam: Exam,
     columns: Int[np.ndarray, " d"],
 ) -> Regrets | None:
     """Replay every examined run with the priors that did not see it; `None` if all are short.
 
     - `members`: for each fold, which of the `judged` learned from the others.
+    - `baselines`: what the priors are compared with, one for each fold.
     - `columns`: those of points, without features of tasks.
     """
     folds, places = np.nonzero(exam.is_real)
@@ -53,10 +54,8 @@ def replay(
     # Once the best point of a run has been queried its regret stays 0.
     best = np.max(np.where(is_real, y, -np.inf), axis=1)
     ours = query_order(judged, members[folds], x, y, lengths, enough=best)
-    alone = np.zeros((len(rows), 1), int)
-    fitted = FittedPredictors(FIT_STEPS)
     # Columns of task features tell a GP without a past nothing.
-    theirs = query_order(fitted, alone, x[:, :, columns], y, lengths, enough=best)
+    theirs = query_order(baselines, folds[:, None], x[:, :, columns], y, lengths, enough=best)
     recorded = np.broadcast_to(np.arange(y.shape[1]), y.shape)
     return Regrets(*(_regret(y, lengths, order) for order in (ours, theirs, recorded)))
 
@@ -67,8 +66,8 @@ def evaluations_until_solved(regret: Float[np.ndarray, "runs steps"]) -> Int[np.
 
 
 def summary(found: Regrets) -> Replay:
-    """Mean curves, and the evaluations that the prior saves relative to the fitted GP."""
-    saved = evaluations_until_solved(found.fitted) - evaluations_until_solved(found.learned)
+    """Mean curves, and the evaluations that the prior saves relative to the baseline."""
+    saved = evaluations_until_solved(found.baseline) - evaluations_until_solved(found.learned)
     interval = None
     if len(saved) > 1:
         mean, half_width = mean_and_interval(saved.astype(float))

@@ -13,11 +13,11 @@ from typing import Any
 from metaprior.plots import FAINT, INK, PALETTE
 from metaprior.report._html import Html, escaped
 
-LEARNED, FITTED, RECORDED = PALETTE
+LEARNED, BASELINE, RECORDED = PALETTE
 PAPER = "#ffffff"
 VARIABLES = {
     LEARNED: "learned",
-    FITTED: "fitted",
+    BASELINE: "baseline",
     RECORDED: "recorded",
     INK: "ink",
     FAINT: "faint",

@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from metaprior.findings import HeldOutScores, PredictionScores, Replay, Series
 from metaprior.plots import FAINT
-from metaprior.report._drawing import FITTED, LEARNED, RECORDED, drawn
+from metaprior.report._drawing import BASELINE, LEARNED, RECORDED, drawn
 from metaprior.report._html import Html
 from metaprior.words import number, value
 
@@ -40,7 +40,7 @@ class Figure(NamedTuple):
 
 _LOOKS = {
     "learned prior": (LEARNED, "-"),
-    "fitted GP": (FITTED, (0, (5, 2))),
+    "baseline": (BASELINE, (0, (5, 2))),
     "as recorded": (RECORDED, (0, (1.5, 1.5))),
 }
 
@@ -93,7 +93,7 @@ def replay_figure(replay: Replay) -> Figure | None:
     """How fast each model finds the best value of a held-out run."""
     found = (
         ("learned prior", replay.learned),
-        ("fitted GP", replay.fitted),
+        ("baseline", replay.baseline),
         ("as recorded", replay.recorded),
     )
     curves = [curve for name, y in found if (curve := _curve(name, replay.steps, y))]
@@ -115,7 +115,7 @@ def replay_figure(replay: Replay) -> Figure | None:
 def _compared(
     held_out: HeldOutScores, x: Sequence[int | float], of: Callable[[PredictionScores], Series]
 ) -> list[PanelCurve]:
-    both = (("learned prior", held_out.learned), ("fitted GP", held_out.fitted))
+    both = (("learned prior", held_out.learned), ("baseline", held_out.baseline))
     return [curve for name, model in both if (curve := _curve(name, x, of(model)))]
 
 

@@ -21,7 +21,7 @@ from metaprior.report._slices import (
 from metaprior.store import limits, settings_in_words
 from metaprior.words import counted, cut
 
-MODELS = (("learned", "learned prior"), ("fitted", "GP fitted to the points seen"))
+MODELS = (("learned", "learned prior"), ("baseline", "averaged GP"))
 BAND = (("mean", "mean"), ("band", "95 % band of an observation"))
 RUN = (
     ("best", "best point given"),
@@ -95,7 +95,7 @@ def _held_out(held_out: HeldOutScores | None) -> list[Html]:
     folds = f" in {counted(held_out.folds, 'fold')}" if held_out.folds else ""
     said = (
         f"{tasks} held out{folds}: each was predicted from its first points by a prior that had "
-        "not seen it, and by a GP fitted to those points."
+        "not seen it, and by an averaged GP, which has not seen any."
     )
     return [
         section(

@@ -46,9 +46,9 @@ def _figure(figure: Figure) -> Html:
 
 
 def numbers(findings: Findings) -> Html:
-    """Three numbers, each beside the fitted GP's; a dash where one was not measured."""
+    """Three numbers, each beside the baseline's; a dash where one was not measured."""
     held_out, replay = findings.held_out or HeldOutScores(), findings.replay or Replay()
-    learned, fitted = held_out.learned, held_out.fitted
+    learned, baseline = held_out.learned, held_out.baseline
     interval = replay.saved_interval
     within = (
         f"95 % interval {fixed(interval[0], 1)} to {fixed(interval[1], 1)}; " if interval else ""
@@ -57,17 +57,17 @@ def numbers(findings: Findings) -> Html:
         (
             "Evaluations saved per run",
             fixed(replay.saved_evaluations, 1),
-            f"{within}relative to a fitted GP",
+            f"{within}relative to an {findings.baseline}",
         ),
         (
             "Calibration error",
             fixed(learned.calibration_error, 3),
-            f"fitted GP: {fixed(fitted.calibration_error, 3)}; 0 is perfect",
+            f"{findings.baseline}: {fixed(baseline.calibration_error, 3)}; 0 is perfect",
         ),
         (
             "Held-out log-likelihood",
             fixed(learned.log_likelihood, 2),
-            f"fitted GP: {fixed(fitted.log_likelihood, 2)}; higher is better",
+            f"{findings.baseline}: {fixed(baseline.log_likelihood, 2)}; higher is better",
         ),
     )
     return element(
@@ -151,7 +151,7 @@ def past_tasks(tasks: Sequence[PastTask]) -> Html:
             joined([str(task.task), *([_badge()] if task.outlier else [])]),
             MISSING if task.points is None else str(task.points),
             fixed(task.log_likelihood, 2),
-            fixed(task.fitted_log_likelihood, 2),
+            fixed(task.baseline_log_likelihood, 2),
         )
         for task in shown
     ]
@@ -166,7 +166,7 @@ def past_tasks(tasks: Sequence[PastTask]) -> Html:
     more = (
         f" {counted(left, 'more run')} {'is' if left == 1 else 'are'} not listed." if left else ""
     )
-    header = ("Run", "Points", "Learned prior", "Fitted GP")
+    header = ("Run", "Points", "Learned prior", "Baseline")
     caption = "Log-likelihood of each run under a prior that had not seen it"
     return joined([paragraph(found + more), table(caption, header, rows, class_="figured")])
 

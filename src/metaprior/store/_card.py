@@ -88,11 +88,11 @@ def _features(prior: Prior) -> str:
 
 
 def _held_out(findings: Findings) -> str:
-    """A table of what was measured, with the fitted GP's scores beside the prior's."""
+    """A table of what was measured, with the baseline's scores beside the prior's."""
     held_out, replay = findings.held_out or HeldOutScores(), findings.replay or Replay()
-    learned, fitted = held_out.learned, held_out.fitted
-    errors = (learned.calibration_error, fitted.calibration_error)
-    likelihoods = (learned.log_likelihood, fitted.log_likelihood)
+    learned, baseline = held_out.learned, held_out.baseline
+    errors = (learned.calibration_error, baseline.calibration_error)
+    likelihoods = (learned.log_likelihood, baseline.log_likelihood)
     rows = []
     if findings.held_out is not None:
         rows.append(("calibration error (0 is perfect)", *(fixed(e, 3) for e in errors)))
@@ -106,7 +106,8 @@ def _held_out(findings: Findings) -> str:
     if not rows:
         return ""
     body = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    return f"## On held-out runs\n\n| | this prior | fitted GP |\n|---|---|---|\n{body}"
+    header = f"| | this prior | {findings.baseline} |\n|---|---|---|"
+    return f"## On held-out runs\n\n{header}\n{body}"
 
 
 def _in_unit(unit: str) -> str:

@@ -2,7 +2,13 @@
 
 from typing import Any
 
-FINDINGS = {"vanilla": "fitted", "vanilla_log_likelihood": "fitted_log_likelihood"}
+# The model that earlier findings compare with, and what its scores were called.
+EARLIER_BASELINE = "fitted GP"
+FINDINGS = {
+    name + after: "baseline" + after
+    for name in ("vanilla", "fitted")
+    for after in ("", "_log_likelihood")
+}
 # Their kernel was always the default one, and not a setting.
 WITHOUT_KERNEL = {"FPacohMap", "FPacohVI", "FittedGP", "FixedGP", "LearnedGP", "PacohMap"}
 
@@ -11,24 +17,19 @@ def up_to_date(description: dict[str, Any]) -> dict[str, Any]:
     """A description of any format that is read, as this version of metaprior writes it.
 
     Format 3 differs from format 2 in checksums and in the name of the arrays, so that whatever else
-    format 2 says stays.
+    format 2 says stays. Findings that name no baseline compare with the fitted GP.
     """
-    return from_format_1(description) if description["format_version"] == 1 else description
+    if description["format_version"] == 1:
+        description = from_format_1(description)
+    return description | {"findings": _with_baseline(description.get("findings"))}
 
 
 def from_format_1(description: dict[str, Any]) -> dict[str, Any]:
     """A description of format 1 as format 2 writes it.
 
-    Format 2 calls the GP with set hyper-parameters `FixedGP`, and the one that the findings compare
-    with `fitted`; a prior without findings has `null`.
+    Format 2 calls the GP with set hyper-parameters `FixedGP`; a prior without findings has `null`.
     """
     findings = description.get("findings") or None
-    if isinstance(findings, dict):
-        # The points of an example have the user's own names.
-        findings = {
-            name: part if name == "examples" else _renamed_keys(part)
-            for name, part in findings.items()
-        }
     method = description.get("method")
     if isinstance(method, dict):
         method = settings_of_format_1(method)
@@ -53,6 +54,17 @@ def settings_of_format_1(settings: dict[str, Any]) -> dict[str, Any]:
         name: settings_of_format_1(value) if isinstance(value, dict) and "name" in value else value
         for name, value in changed.items()
     }
+
+
+def _with_baseline(findings: Any) -> Any:
+    """Findings that say which model they compare with."""
+    if not isinstance(findings, dict) or "baseline" in findings:
+        return findings
+    # The points of an example have the user's own names.
+    renamed = {
+        name: part if name == "examples" else _renamed_keys(part) for name, part in findings.items()
+    }
+    return renamed | {"baseline": EARLIER_BASELINE}
 
 
 def _renamed_keys(part: Any) -> Any:
