@@ -566,7 +566,7 @@ def test_folder_store_stays_in_its_folder(tmp_path, name):
     folder = tmp_path / "priors"
     store = FolderVersionStore(folder, name)
     prior = untrained_prior(SPACE, "maximize")
-    place = store.put(prior, 1, SimpleNamespace(number=0))
+    place = store.put(prior, 1, SimpleNamespace(number=0))  # pyright: ignore[reportArgumentType]
     assert [path.name for path in tmp_path.iterdir()] == ["priors"]
     [inside] = folder.iterdir()
     assert (inside / place["folder"] / "prior.json").is_file()

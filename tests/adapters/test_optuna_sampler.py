@@ -16,6 +16,7 @@ from optuna.trial import TrialState
 
 import metaprior as mp
 from metaprior.adapters.optuna import MetaPriorSampler
+from metaprior.adapters.optuna._values import OneValue
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
@@ -379,7 +380,9 @@ class TestTrialsUnderWay:
         failed = []
         for study.sampler in samplers:
             study.ask({"x": X, "z": Z})
-            failed.append(study.sampler._proposer(study)._optimizer.optimizer._lost)
+            asked = study.sampler._proposer(study)._optimizer
+            assert isinstance(asked, OneValue)
+            failed.append(asked.optimizer._lost)
         assert [len(each) for each in failed] == [1, 0]
         assert failed[0][0, 0] == pytest.approx((x + 1.0) / 2.0)
 

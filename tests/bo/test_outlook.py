@@ -58,6 +58,7 @@ def test_stopping_falls_as_the_run_goes_on_and_knows_its_tolerance(hill_space, h
     assert hints[-1].probability > hints[0].probability
     assert optimizer.stopping() == optimizer.stopping()
     wide, narrow = optimizer.stopping(tolerance=1.0), optimizer.stopping(tolerance=1e-9)
+    assert wide is not None and narrow is not None
     assert wide.probability > 0.95 > narrow.probability and wide.is_done()
     with pytest.raises(ValueError, match="The tolerance is -1.0; give a positive number"):
         optimizer.stopping(tolerance=-1.0)

@@ -51,7 +51,7 @@ def overflow(rng, folder):
 
 
 def warns(rng, folder):
-    np.float64(1.0) / np.float64(0.0)
+    return np.float64(1.0) / np.float64(0.0)
 
 
 @pytest.mark.parametrize(
