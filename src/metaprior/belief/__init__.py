@@ -5,6 +5,7 @@ from metaprior.belief._ascent import climb as climb
 from metaprior.belief._averaged import AveragedBelief as AveragedBelief
 from metaprior.belief._belief import AbstractBelief as AbstractBelief
 from metaprior.belief._belief import ConditionedBelief as ConditionedBelief
+from metaprior.belief._belief import SeenThrough as SeenThrough
 from metaprior.belief._contents import AbstractContents as AbstractContents
 from metaprior.belief._contents import SavedContents as SavedContents
 from metaprior.belief._extended import ExtendedBelief as ExtendedBelief
@@ -53,6 +54,6 @@ from metaprior.belief._settings import method_name as method_name
 from metaprior.belief._view import EXPONENTIAL as EXPONENTIAL
 from metaprior.belief._view import IDENTITY as IDENTITY
 from metaprior.belief._view import LOGARITHM as LOGARITHM
+from metaprior.belief._view import ChainedView as ChainedView
 from metaprior.belief._view import EmbeddingView as EmbeddingView
 from metaprior.belief._view import UnitView as UnitView
-from metaprior.belief._window import SeenThrough as SeenThrough

@@ -36,7 +36,7 @@ from metaprior.belief._linalg import JITTER, LOG_2_PI, cholesky, invert_factor
 from metaprior.belief._mixture import Group, Groups, logsumexp, moments_of
 from metaprior.belief._novelty import NearestKnown, Novelty
 from metaprior.belief._processes import pick
-from metaprior.belief._window import SeenMembers
+from metaprior.belief._seen import SeenMembers
 
 # Of h: standard deviations, relative to that of past values, and lengthscales, in units of sqrt(w).
 # Before the run, the logarithm of a size is normal with this standard deviation.

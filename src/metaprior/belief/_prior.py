@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from metaprior.belief._belief import AbstractBelief, ConditionedBelief
+from metaprior.belief._belief import AbstractBelief, ConditionedBelief, SeenThrough
 from metaprior.belief._contents import AbstractContents, SavedContents
 from metaprior.belief._linalg import require_finite
 from metaprior.belief._settings import method_name
 from metaprior.belief._view import EmbeddingView
-from metaprior.belief._window import SeenThrough, seen_beside
+from metaprior.belief._window import seen_beside
 from metaprior.data import (
     LARGEST_VALUE,
     Features,
