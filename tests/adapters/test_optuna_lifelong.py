@@ -42,7 +42,7 @@ def quiet(monkeypatch):
     # Runs that a version has not seen are examined elsewhere; here they score 0.
     monkeypatch.setattr(
         "metaprior.lifelong._learning.held_out_log_likelihood",
-        lambda surrogate, tasks, *, spread: np.zeros(len(tasks)),
+        lambda prior, tasks, *, spread: np.zeros(len(tasks)),
     )
 
 
