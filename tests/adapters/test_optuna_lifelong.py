@@ -20,7 +20,7 @@ from optuna.trial import TrialState
 from typer.testing import CliRunner
 
 import metaprior as mp
-from metaprior.adapters._packed import pack, unpack
+from metaprior.adapters import pack, unpack
 from metaprior.adapters.optuna import MetaPriorSampler, restore, versions_in
 from metaprior.adapters.optuna._ledger import HEARTBEAT, StorageLedger
 from metaprior.adapters.optuna._relearning import finished_studies
