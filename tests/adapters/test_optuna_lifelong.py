@@ -326,7 +326,7 @@ def test_lifelong_sampler_falls_back_from_a_version_that_cannot_be_loaded(tmp_pa
 def test_lifelong_sampler_loads_a_version_once_and_keeps_its_random_state(
     tmp_path, learning, recwarn
 ):
-    """Where a damaged version stays the current one, as while somebody learns."""
+    """Where a damaged version stays the current one, as while another worker learns."""
     storage = InMemoryStorage()
     past_studies(storage, "a", "b")
     learning([0.5, 0.6])
