@@ -5,7 +5,7 @@
     python -m benchmarks.task_features --show features.jsonl               # tables in Markdown
 
 A seed cuts the 35 tasks of a family into 24 past and 11 unseen ones. Every past run is 25 queries
-of an optimiser without a past; `metaprior.learn` with the budget "fast" learns four priors from the
+of a non-transfer optimiser; `metaprior.learn` with the budget "fast" learns four priors from the
 same runs:
 
     without              nothing is known of the tasks

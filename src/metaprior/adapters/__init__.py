@@ -4,6 +4,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from metaprior.adapters._host import StudyUse as StudyUse
+from metaprior.adapters._host import require_host as require_host
+from metaprior.adapters._packed import as_text as as_text
+from metaprior.adapters._packed import from_text as from_text
+from metaprior.adapters._packed import pack as pack
+from metaprior.adapters._packed import unpack as unpack
 
 if TYPE_CHECKING:
     from metaprior.adapters import ax as ax

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from metaprior.adapters._host import StudyUse
+from metaprior.adapters import StudyUse
 from metaprior.adapters.histories._parameters import completed_points, given_space, shared_space
 from metaprior.adapters.histories._trials import StudyTrials
 from metaprior.data import Bounds, Space, Tasks, checked_features, direction_sign
