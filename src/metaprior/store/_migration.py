@@ -21,7 +21,7 @@ def up_to_date(description: dict[str, Any]) -> dict[str, Any]:
     """
     if description["format_version"] == 1:
         description = from_format_1(description)
-    return description | {"findings": _with_baseline(description.get("findings"))}
+    return description | {"findings": _with_baseline(description["findings"])}
 
 
 def from_format_1(description: dict[str, Any]) -> dict[str, Any]:
