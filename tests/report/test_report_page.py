@@ -244,8 +244,8 @@ def test_report_cuts_and_counts_many_dimensions_choices_and_runs(hostile):
     assert "Much lower values are cut off." in page.text
     assert "2 runs do not fit the others and are marked" in page.text
     assert "950 more runs are not listed." in page.text
-    listed = page.text[page.text.index("Learned prior Fitted GP") :]
-    assert listed.startswith("Learned prior Fitted GP 700 outlier 6 – – 900 outlier 6 – – 0 6 – –")
+    listed = page.text[page.text.index("Learned prior Baseline") :]
+    assert listed.startswith("Learned prior Baseline 700 outlier 6 – – 900 outlier 6 – – 0 6 – –")
     assert " 47 6 – – " in listed and " 48 6 – – " not in listed
     assert len(hostile.read_bytes()) < MOST_BYTES
 
