@@ -9,7 +9,7 @@ import metaprior
 
 SOURCE = Path(metaprior.__file__).parent
 HEAVY = {
-    *("torch", "gpytorch", "botorch", "linear_operator", "ax", "mlflow"),
+    *("torch", "gpytorch", "botorch", "linear_operator", "ax", "mlflow", "wandb", "ray"),
     *("optuna", "pandas", "matplotlib", "sklearn"),
 }
 # Packages that are themselves imported on first use, and then need it.
@@ -18,6 +18,7 @@ OWN_HOST = {
     "lab": {"matplotlib"},
     "adapters.ax": {"ax", "torch", "botorch"},
     "adapters.botorch": {"torch", "gpytorch", "botorch", "linear_operator"},
+    "adapters.mlflow": {"mlflow"},
     "adapters.optuna": {"optuna"},
     "adapters.sklearn": {"sklearn"},
 }

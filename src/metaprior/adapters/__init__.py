@@ -13,10 +13,13 @@ from metaprior.adapters._packed import unpack as unpack
 if TYPE_CHECKING:
     from metaprior.adapters import ax as ax
     from metaprior.adapters import botorch as botorch
+    from metaprior.adapters import mlflow as mlflow
     from metaprior.adapters import optuna as optuna
+    from metaprior.adapters import ray as ray
     from metaprior.adapters import sklearn as sklearn
+    from metaprior.adapters import wandb as wandb
 
-_ADAPTERS = ("ax", "botorch", "optuna", "sklearn")
+_ADAPTERS = ("ax", "botorch", "mlflow", "optuna", "ray", "sklearn", "wandb")
 
 
 def __getattr__(name: str) -> Any:
