@@ -71,7 +71,7 @@ def test_optimizer_plot_shows_the_run_trust_and_slices_through_the_best(prior):
     trust = np.asarray(found["observations"].lines[0].get_ydata())
     assert len(trust) == 4 and trust[-1] == optimizer.trust
     marked = found["x"].lines[-1]
-    assert (marked.get_xdata()[0], marked.get_ydata()[0]) == (0.5, 1.0)
+    assert [*map(float, np.concatenate([marked.get_data()[0], marked.get_data()[1]]))] == [0.5, 1.0]
     [mean] = [line for line in found["x"].lines if line.get_label() == "mean"]
     observed = optimizer.observations
     posterior = prior.condition([x for x, _ in observed], [y for _, y in observed])
