@@ -1,10 +1,10 @@
-"""The field benchmark: real evaluations, new tasks, everybody under one protocol.
+"""The field benchmark: real evaluations, new tasks, all methods under one protocol.
 
     python -m benchmarks.field run --lcbench lcbench.parquet --out field/ --workers 16
     python -m benchmarks.field show --out field/ > docs/field.md
 
-A prior is learned from the past runs of a cell (a family, who collected the past, a seed) and asked
-on tasks that nobody saw; every task is a finite pool of rows. One file of records is written for
+A prior is learned from the past runs of a cell (a family, what collected the past, a seed) and
+asked on unseen tasks; every task is a finite pool of rows. One file of records is written for
 each prior and method, and what is there is not made again: a run that was ended goes on.
 `--phase validation`, the default, judges on development tasks only, and is for choosing; `test` is
 for reporting. The split is in `split.json`.

@@ -89,6 +89,10 @@ class Weighed(AbstractMethod):
     def sees_features(self) -> bool:
         return self.base.sees_features
 
+    @property
+    def takes_steps(self) -> bool:
+        return self.base.takes_steps
+
     @float64
     def blank_surrogate(self, num_columns: int) -> "WeighedSurrogate":
         """Number, length and columns of the past runs are free: the axes that stand for them are
