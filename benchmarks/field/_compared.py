@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from benchmarks.field._records import split_by
 from metaprior.metrics import mean_and_interval
 
 # Columns of the tables, with the digits that are shown.
@@ -61,7 +62,7 @@ def compare(measures: pd.DataFrame, baseline: str) -> dict[str, Compared]:
     unit = ["phase", "family", "regime", "seed"]
     own = measures[measures["method"] == baseline].set_index(unit)
     found = {}
-    for method, theirs in measures.groupby("method"):
+    for (method,), theirs in sorted(split_by(measures, ["method"]).items()):
         both = theirs.set_index(unit).join(own, rsuffix=" of baseline", how="inner")
         if method == baseline or both.empty:
             continue
@@ -91,7 +92,7 @@ class Tally:
 def wins_and_losses(measures: pd.DataFrame, baseline: str) -> dict[tuple[str, str], Tally]:
     """By method and column, over cells; cells of a single prior say nothing and are left out."""
     found: dict[tuple[str, str], dict[str, list[str]]] = {}
-    for (family, regime), cell in measures.groupby(["family", "regime"]):
+    for (family, regime), cell in split_by(measures, ["family", "regime"]).items():
         for method, compared in compare(cell, baseline).items():
             for column in (c for c in COLUMNS if c not in NOT_JUDGED):
                 verdict = compared.verdict(column)

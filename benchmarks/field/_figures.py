@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from benchmarks.field._records import split_by
 from metaprior.metrics import mean_and_interval
 
 # Drawn in this order where they were run; tables have all methods.
@@ -28,7 +29,7 @@ def draw(records: pd.DataFrame, folder: Path) -> dict[tuple[str, str], str]:
     """Draw into the folder; paths from its parent by phase and family."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = {}
-    for (phase, family), own in records.groupby(["phase", "family"]):
+    for (phase, family), own in split_by(records, ["phase", "family"]).items():
         file = folder / f"field-{phase}-{family}.svg"
         _figure(own).savefig(file, metadata={"Date": None})
         paths[str(phase), str(family)] = f"{folder.name}/{file.name}"
@@ -44,12 +45,11 @@ def _figure(records: pd.DataFrame):
     panels = figure.subplots(1, len(regimes), sharey=True, squeeze=False)[0]
     lines = {}
     for panel, regime in zip(panels, regimes, strict=True):
-        own = records[records["regime"] == regime]
+        own = split_by(records, ["regime", "method"])
         for method, (colour, dashes, width) in STYLES.items():
-            runs = own[own["method"] == method]
-            if runs.empty:
+            if (regime, method) not in own:
                 continue
-            mean, half = _curve(runs)
+            mean, half = _curve(own[regime, method])
             t = np.arange(1, len(mean) + 1)
             (line,) = panel.plot(t, mean, color=colour, linestyle=dashes, linewidth=width)
             lines.setdefault(method, line)
@@ -65,6 +65,8 @@ def _figure(records: pd.DataFrame):
 
 def _curve(runs: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """Mean over priors, and half of its interval, after each query."""
-    of_prior = [np.stack(list(own["regret"])).mean(axis=0) for _, own in runs.groupby("seed")]
+    of_prior = [
+        np.stack(list(own["regret"])).mean(axis=0) for own in split_by(runs, ["seed"]).values()
+    ]
     mean, half = mean_and_interval(np.stack(of_prior))
     return np.maximum(np.asarray(mean), FLOOR), np.asarray(half)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from benchmarks.field._records import LEVELS, PREDICTED_AFTER
+from benchmarks.field._records import LEVELS, PREDICTED_AFTER, split_by
 
 STEPS = (1, 3, 5, 10, 20, 30, 50)
 TARGETS = (0.05, 0.01)
@@ -15,8 +15,7 @@ PRIOR = ["phase", "family", "regime", "seed", "method"]
 def measured(records: pd.DataFrame) -> pd.DataFrame:
     """One row for each prior and method: means over new tasks, and calibration pooled over them."""
     rows = []
-    for names, runs in records.groupby(PRIOR, sort=False):
-        assert isinstance(names, tuple)
+    for names, runs in split_by(records, PRIOR).items():
         rows.append(dict(zip(PRIOR, names, strict=True)) | of_prior(runs))
     return pd.DataFrame(rows)
 
@@ -26,15 +25,16 @@ def of_prior(runs: pd.DataFrame) -> dict[str, float]:
     single = [of_regret(np.asarray(regret)) for regret in runs["regret"]]
     found = {name: float(np.mean([run[name] for run in single])) for name in single[0]}
     found["tasks"] = float(len(runs))
-    found["seconds"] = float(runs["seconds"].mean())
-    found["learning seconds"] = float(runs["learning_seconds"].iloc[0])
-    if runs["asked"].sum() > 0:
-        found["coverage"] = float(runs["inside"].sum() / runs["asked"].sum())
+    found["seconds"] = float(runs["seconds"].to_numpy().mean())
+    found["learning seconds"] = float(runs["learning_seconds"].to_numpy()[0])
+    asked = int(runs["asked"].to_numpy().sum())
+    if asked > 0:
+        found["coverage"] = float(runs["inside"].to_numpy().sum() / asked)
     for step in PREDICTED_AFTER:
         counts = [np.asarray(part) for part in runs[f"at_most@{step}"] if len(part)]
         if counts:
             found[f"calibration@{step}"] = pooled_calibration_error(np.stack(counts))
-            found[f"density@{step}"] = float(runs[f"density@{step}"].mean())
+            found[f"density@{step}"] = float(runs[f"density@{step}"].to_numpy().mean())
     return found
 
 

@@ -91,6 +91,12 @@ def read(place: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
     return pd.concat([table.to_pandas() for table in tables], ignore_index=True), made
 
 
+def split_by(frame: pd.DataFrame, columns: list[str]) -> dict[tuple[Any, ...], pd.DataFrame]:
+    """The rows by what they have in the columns, in the order of its first appearance."""
+    groups = frame.groupby(columns, sort=False).indices
+    return {key if isinstance(key, tuple) else (key,): frame.take(i) for key, i in groups.items()}
+
+
 def gather(folder: Path, file: Path) -> None:
     """Everything that measures need, in one file."""
     frame, made = read(folder)

@@ -7,7 +7,7 @@ import pandas as pd
 
 from benchmarks.field._compared import COLUMNS, compare, wins_and_losses
 from benchmarks.field._measures import measured
-from benchmarks.field._records import read
+from benchmarks.field._records import read, split_by
 from metaprior.metrics import mean_and_interval
 
 BASELINES = ("learn", "learn (fast)")
@@ -61,19 +61,19 @@ def text_of(
     """
     measures = measured(records)
     methods = list(dict.fromkeys(measures["method"]))
-    baseline = baseline or next((m for m in BASELINES if m in methods), methods[0])
-    if baseline not in methods:
-        raise ValueError(f"No records of {baseline!r}; there are {', '.join(methods)}.")
-    text = HEAD.format(made=_made(made), baseline=baseline)
-    for phase, own in measures.groupby("phase"):
-        text += f"\n## Overview: {phase} tasks\n\n{_overview(own, baseline)}"
+    against = baseline or next((m for m in BASELINES if m in methods), methods[0])
+    if against not in methods:
+        raise ValueError(f"There are no records of {against!r}; give one of {', '.join(methods)}.")
+    text = HEAD.format(made=_made(made), baseline=against)
+    for (phase,), own in sorted(split_by(measures, ["phase"]).items()):
+        text += f"\n## Overview: {phase} tasks\n\n{_overview(own, against)}"
         text += f"\n## Where `{baseline}` wins, ties and loses: {phase} tasks\n\n"
-        text += _answers(own, baseline)
-        for (family, regime), cell in own.groupby(["family", "regime"]):
+        text += _answers(own, against)
+        for (family, regime), cell in sorted(split_by(own, ["family", "regime"]).items()):
             text += f"\n## {family}, {regime}, {phase} tasks\n\n"
-            if figures and (str(phase), str(family)) in figures:
-                text += f"![Regret over queries]({figures[str(phase), str(family)]})\n\n"
-            text += _means(cell) + "\n" + _differences(cell, baseline)
+            if figures and (phase, family) in figures:
+                text += f"![Regret over queries]({figures[phase, family]})\n\n"
+            text += _means(cell) + "\n" + _differences(cell, against)
     return text
 
 
@@ -92,7 +92,7 @@ def _overview(measures: pd.DataFrame, baseline: str) -> str:
         rows.append([method, str(found.priors), *(found.text(column) for column in COLUMNS)])
     text = f"Differences from `{baseline}` over the priors of all cells in which both were run; "
     text += "the first row is the mean of the baseline itself.\n\n"
-    own = measures[measures["method"] == baseline]
+    own = split_by(measures, ["method"])[baseline,]
     first = [f"`{baseline}`", str(len(own)), *(_mean(own, c, d) for c, d in COLUMNS.items())]
     return text + _table(["method", "priors", *COLUMNS], [first, *rows])
 
@@ -120,7 +120,7 @@ def _answers(measures: pd.DataFrame, baseline: str) -> str:
 def _means(cell: pd.DataFrame) -> str:
     """Means over priors, a row for each method."""
     rows = []
-    for method, own in cell.groupby("method"):
+    for (method,), own in sorted(split_by(cell, ["method"]).items()):
         rows.append([str(method), str(len(own)), *(_mean(own, c, d) for c, d in COLUMNS.items())])
     return _table(["method", "priors", *COLUMNS], rows)
 
