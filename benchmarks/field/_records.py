@@ -32,6 +32,18 @@ BAND = 0.95
 RUN = "run.json"
 Record = dict[str, Any]
 ONLY_IN_CELLS = ("rows", "cdf", *(f"trust@{step}" for step in PREDICTED_AFTER))
+SCHEMA = pa.schema(
+    [
+        *((name, pa.string()) for name in ("family", "regime", "phase", "method", "task")),
+        *((name, pa.int32()) for name in ("seed", "asked", "inside")),
+        *((name, pa.float64()) for name in ("seconds", "learning_seconds")),
+        ("regret", pa.list_(pa.float32())),
+        ("rows", pa.list_(pa.int32())),
+        ("cdf", pa.list_(pa.float32())),
+        *((f"at_most@{step}", pa.list_(pa.int16())) for step in PREDICTED_AFTER),
+        *((f"{name}@{t}", pa.float64()) for name in ("density", "trust") for t in PREDICTED_AFTER),
+    ]
+)
 
 
 def row_of(record: Record, pool: Pool) -> Record:
@@ -57,14 +69,12 @@ def row_of(record: Record, pool: Pool) -> Record:
     return row
 
 
-def write(rows: list[Record], file: Path, run: dict[str, Any] | None = None) -> None:
-    """Rows as a Parquet file that is either there as a whole or not at all.
+def write(rows: list[Record], file: Path) -> None:
+    """Rows as a Parquet file that is either there as a whole or not at all."""
+    _write(pa.Table.from_pylist(rows, SCHEMA), file)
 
-    - `run`: how they were made, kept in the file.
-    """
-    table = pa.Table.from_pylist(rows)
-    if run is not None:
-        table = table.replace_schema_metadata({RUN: json.dumps(run)})
+
+def _write(table: pa.Table, file: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_suffix(".part")
     pq.write_table(table, part, compression="zstd", compression_level=15)
@@ -78,6 +88,11 @@ def read_rows(file: Path) -> list[Record]:
 
 def read(place: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
     """All records, and how they were made: of a folder, or of one file with everything."""
+    table, made = _read(place)
+    return table.to_pandas(), made
+
+
+def _read(place: Path) -> tuple[pa.Table, dict[str, Any]]:
     if place.is_dir():
         files = sorted((place / "records").glob("*.parquet"))
         run = place / RUN
@@ -87,8 +102,7 @@ def read(place: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
         made = json.loads((pq.read_schema(place).metadata or {}).get(RUN.encode(), b"{}"))
     if not files:
         raise FileNotFoundError(f"{place} holds no records; make some with the command run.")
-    tables = [pq.read_table(file) for file in files]
-    return pd.concat([table.to_pandas() for table in tables], ignore_index=True), made
+    return pa.concat_tables([pq.read_table(file) for file in files]), made
 
 
 def split_by(frame: pd.DataFrame, columns: list[str]) -> dict[tuple[Any, ...], pd.DataFrame]:
@@ -99,9 +113,9 @@ def split_by(frame: pd.DataFrame, columns: list[str]) -> dict[tuple[Any, ...], p
 
 def gather(folder: Path, file: Path) -> None:
     """Everything that measures need, in one file."""
-    frame, made = read(folder)
-    kept = frame.drop(columns=[name for name in ONLY_IN_CELLS if name in frame])
-    write(kept.sort_values(["method", "family", "regime"]).to_dict("records"), file, made)
+    table, made = _read(folder)
+    kept = table.drop_columns([name for name in ONLY_IN_CELLS if name in table.column_names])
+    _write(kept.replace_schema_metadata({RUN: json.dumps(made)}), file)
 
 
 def note_run(folder: Path, entry: dict[str, Any], commands: Iterable[str]) -> None:
