@@ -94,7 +94,7 @@ def weighed(setting: Setting, method: Callable[[AbstractMethod], Weighed]) -> Ab
     """
     prior = setting.prior(setting.budget)
     base = method(getattr(prior.method, "base", prior.method))
-    contents = TrainedContents(base, base.beside_past(prior.surrogate.unguarded, setting.past))
+    contents = TrainedContents(base, base.around(prior.surrogate.unguarded, setting.past))
     belief = belief_of(contents.settings, contents.arrays, setting.family.space.num_inputs)
     assert belief is not None
     return belief

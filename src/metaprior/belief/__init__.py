@@ -64,3 +64,4 @@ from metaprior.belief._view import LOGARITHM as LOGARITHM
 from metaprior.belief._view import ChainedView as ChainedView
 from metaprior.belief._view import EmbeddingView as EmbeddingView
 from metaprior.belief._view import UnitView as UnitView
+from metaprior.belief._window import seen_beside as seen_beside

@@ -22,9 +22,10 @@ from metaprior.belief import (
     MemberMoments,
     has_belief,
     pick,
+    seen_beside,
     stacked_belief,
 )
-from metaprior.data import Run
+from metaprior.data import Run, Space
 from metaprior.gp import compile_quickly, float64
 from metaprior.meta import chunk_here, entry
 from metaprior.methods import AbstractMethod, AbstractSurrogate, TrainedContents
@@ -165,6 +166,28 @@ class ConditionedPredictors(AbstractPredictors):
                 return Predictions(*answers)
         except (FloatingPointError, np.linalg.LinAlgError):
             return Predictions(*np.full((4, len(y)), np.nan))
+
+
+class FeaturedPredictors(AbstractPredictors):
+    """Beliefs over the points of a space, asked about runs that have columns of task features."""
+
+    def __init__(self, beliefs: Sequence[AbstractBelief], space: Space):
+        self._beliefs = beliefs
+        self._space = space
+
+    def predict(self, questions: Questions) -> Predictions:
+        found, space = _nothing(questions), self._space
+        columns = space.columns_of_points(questions.x.shape[2])
+        for run in np.unique(questions.run):
+            asked = np.flatnonzero(questions.run == run)
+            known = np.delete(questions.x[run, 0], columns)
+            num_after = space.num_inputs - space.num_columns
+            about = [seen_beside(b, space.num_columns, known, num_after) for b in self._beliefs]
+            own = Questions(*(part[asked] for part in questions[:3]), *questions[3:])
+            answers = ConditionedPredictors(about).predict(own._replace(x=own.x[:, :, columns]))
+            for all_answers, each in zip(found, answers, strict=True):
+                all_answers[asked] = each
+        return found
 
 
 class CompiledPredictors(AbstractPredictors):

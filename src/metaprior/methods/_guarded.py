@@ -98,9 +98,9 @@ class Guarded(AbstractMethod):
     def meta_train(
         self, tasks: Tasks, *, key: PRNGKeyArray, on_progress: OnProgress | None = None
     ) -> "GuardedSurrogate":
-        return self.guard(self.base.meta_train(tasks, key=key, on_progress=on_progress), tasks)
+        return self.around(self.base.meta_train(tasks, key=key, on_progress=on_progress), tasks)
 
-    def guard(self, learned: AbstractSurrogate, tasks: Tasks) -> "GuardedSurrogate":
+    def around(self, learned: AbstractSurrogate, tasks: Tasks) -> "GuardedSurrogate":
         """What was learned from `tasks`, with the guard around it."""
         units = fit_standardiser(tasks.x, tasks.y, tasks.mask, tasks.space)
         return GuardedSurrogate(learned, units.y_mean, units.y_std, self.caution)

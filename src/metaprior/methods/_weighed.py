@@ -71,12 +71,10 @@ class Weighed(AbstractMethod):
     def meta_train(
         self, tasks: Tasks, *, key: PRNGKeyArray, on_progress: OnProgress | None = None
     ) -> "WeighedSurrogate":
-        return self.beside_past(
-            self.base.meta_train(tasks, key=key, on_progress=on_progress), tasks
-        )
+        return self.around(self.base.meta_train(tasks, key=key, on_progress=on_progress), tasks)
 
     @float64
-    def beside_past(self, learned: AbstractSurrogate, tasks: Tasks) -> "WeighedSurrogate":
+    def around(self, learned: AbstractSurrogate, tasks: Tasks) -> "WeighedSurrogate":
         """What was learned from `tasks`, and the tasks themselves."""
         units = fit_standardiser(tasks.x, tasks.y, tasks.mask, tasks.space)
         # A single task says nothing about its features, which never change in it.
