@@ -529,7 +529,7 @@ def test_lifelong_sampler_survives_a_full_disk(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     warning, used, trials = done.stdout.splitlines()
-    assert "File too large" in warning and "the last good version" in warning
+    assert "file too large" in warning and "the last good version" in warning
     assert (used, trials) == ("1", "2")
     assert [path.name for path in (tmp_path / NAME).iterdir()] == ["0001-0"]
 
