@@ -15,7 +15,7 @@ from benchmarks.field._runs import Searcher, by_belief, in_order
 from metaprior.belief import AbstractBelief, Prior, belief_of
 from metaprior.bo import LogExpectedImprovement, RestlessConfidenceBound
 from metaprior.data import Tasks
-from metaprior.methods import AbstractMethod, TrainedContents, Weighed
+from metaprior.methods import AbstractMethod, Guarded, TrainedContents, Weighed
 
 LEARN = "learn"
 BOUND = RestlessConfidenceBound()
@@ -78,34 +78,39 @@ def _learn(setting: Setting) -> Searcher:
     return by_belief(setting.prior(setting.budget).belief, BOUND)
 
 
-def _without_guard(setting: Setting) -> Searcher:
-    return by_belief(setting.prior(setting.budget).belief.unguarded, BOUND)
-
-
 def _averaged(setting: Setting) -> Searcher:
     return by_belief(setting.prior("averaged").belief, LogExpectedImprovement())
 
 
-def weighed(setting: Setting, method: Callable[[AbstractMethod], Weighed]) -> AbstractBelief:
-    """What `learn` chose, in a mixture weighted by evidence.
-
-    - `method`: the mixture, from the method that `learn` chose, without guard or mixture of its
-      own.
-    """
+def _with_guard(setting: Setting) -> Searcher:
+    """What `learn` chose, alone behind the guard instead of in the mixture."""
     prior = setting.prior(setting.budget)
-    base = method(getattr(prior.method, "base", prior.method))
-    contents = TrainedContents(base, base.around(prior.surrogate.unguarded, setting.past))
+    belief = belief_around(Guarded(chosen(prior)), setting)
+    return by_belief(belief, BOUND)
+
+
+def _mixture(**changes: float) -> Method:
+    """What `learn` returns, with other settings of the mixture."""
+
+    def search(setting: Setting) -> Searcher:
+        around = Weighed(chosen(setting.prior(setting.budget)), **changes)
+        return by_belief(belief_around(around, setting), BOUND)
+
+    return Method(search, LEARN)
+
+
+def chosen(prior: Prior) -> AbstractMethod:
+    """What `learn` chose, without what is around it."""
+    return getattr(prior.method, "base", prior.method)
+
+
+def belief_around(around: Guarded | Weighed, setting: Setting) -> AbstractBelief:
+    """What `learn` learned, with something else around it."""
+    learned = setting.prior(setting.budget).surrogate.unguarded
+    contents = TrainedContents(around, around.around(learned, setting.past))
     belief = belief_of(contents.settings, contents.arrays, setting.family.space.num_inputs)
     assert belief is not None
     return belief
-
-
-def _weighed(past_weight: float) -> Method:
-    def search(setting: Setting) -> Searcher:
-        belief = weighed(setting, lambda base: Weighed(base, past_weight=past_weight))
-        return by_belief(belief, BOUND)
-
-    return Method(search, LEARN)
 
 
 def _past_best(setting: Setting) -> Searcher:
@@ -179,9 +184,9 @@ def _single_task_gp(setting: Setting) -> Searcher:
 
 METHODS: dict[str, Method] = {
     "learn": Method(_learn, LEARN),
-    "learn, no guard": Method(_without_guard, LEARN),
-    "weighed": _weighed(Weighed().past_weight),
-    "weighed, no past tasks": _weighed(0.0),
+    "learn, guard only": Method(_with_guard, LEARN),
+    "learn, no past tasks": _mixture(past_weight=0.0),
+    "learn, all evidence": _mixture(temper=1.0),
     "ABLR": _by("ablr"),
     "PACOH-MAP": _by("pacoh"),
     "RankWeightedGP": _by("rank"),

@@ -4,8 +4,16 @@ Members that are Gaussian processes are weighed by evidence, beside past tasks; 
 guard.
 """
 
-from metaprior.belief import AbstractBelief, has_belief, is_weighable
+import numpy as np
+
+from metaprior.belief import has_belief, is_weighable
 from metaprior.data import Tasks
+from metaprior.learning._exam import Fold, without_each
+from metaprior.learning._predict import (
+    AbstractPredictors,
+    ConditionedPredictors,
+    FeaturedPredictors,
+)
 from metaprior.meta import entry
 from metaprior.methods import (
     AbstractGradientMethod,
@@ -40,8 +48,23 @@ def asked_contents(
     return TrainedContents(around, around.around(learned, tasks))
 
 
-def asked_belief(
-    method: AbstractGradientMethod, members: AbstractSurrogate, count: int, tasks: Tasks
-) -> AbstractBelief:
-    """The same as a belief over the columns of `tasks`."""
-    return asked_contents(method, members, count, tasks).belief(tasks.x.shape[2])
+def asked_predictors(
+    method: AbstractGradientMethod,
+    members: AbstractSurrogate,
+    count: int,
+    tasks: Tasks,
+    folds: list[Fold],
+) -> AbstractPredictors:
+    """What was learned without each fold, as users would ask it.
+
+    - `members`: surrogates of `method`, stacked: `count` that were trained without the first fold,
+      then those without the second, and so on.
+    - `tasks`: all of them, as the members see them.
+    """
+    width, beliefs = tasks.x.shape[2], []
+    for fold, others in enumerate(without_each(tasks, folds)):
+        own = entry(members, np.arange(fold * count, (fold + 1) * count))
+        beliefs.append(asked_contents(method, own, count, others).belief(width))
+    if width == tasks.space.num_inputs:
+        return ConditionedPredictors(beliefs)
+    return FeaturedPredictors(beliefs, tasks.space)

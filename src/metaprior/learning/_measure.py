@@ -17,14 +17,9 @@ from metaprior.findings import (
     Series,
 )
 from metaprior.gp import float64
-from metaprior.learning._asked import asked_belief
 from metaprior.learning._budget import Budget
-from metaprior.learning._exam import Answers, examine, folds_of, spread_of
-from metaprior.learning._predict import (
-    AbstractPredictors,
-    ConditionedPredictors,
-    FeaturedPredictors,
-)
+from metaprior.learning._exam import Answers, examine, folds_of, spread_of, without_each
+from metaprior.learning._predict import ConditionedPredictors
 from metaprior.learning._progress import Watch
 from metaprior.learning._replay import replay, summary
 from metaprior.learning._score import (
@@ -34,8 +29,7 @@ from metaprior.learning._score import (
     pooled_calibration,
 )
 from metaprior.learning._select import Selection
-from metaprior.meta import entry
-from metaprior.methods import AbstractSurrogate, settings_of
+from metaprior.methods import settings_of
 from metaprior.metrics import coverage, mean_and_interval
 from metaprior.words import listed
 
@@ -59,14 +53,13 @@ def findings_of(tasks: Tasks, selection: Selection, budget: Budget, watch: Watch
         columns = tasks.space.columns_of_points(exam.x.shape[2])
         plain = exam._replace(x=exam.x[:, :, columns])
         everyone = np.ones(len(folds), bool)
-        without = _without_each_fold(tasks, selection)
-        asked, baselines = _asked(selection, selection.judged, without), _baselines(without)
-        learned = examine(asked, exam, folds, everyone)
+        baselines = _baselines(tasks, selection)
+        learned = examine(selection.judged, exam, folds, everyone)
         baseline = examine(baselines, plain, folds, everyone)
         held_out = _held_out(tasks, selection, learned, baseline)
         past_tasks = _past_tasks(tasks, selection, learned, baseline)
         examples = _examples(tasks, selection)
-        regrets = replay(asked, baselines, exam, columns)
+        regrets = replay(selection.judged, baselines, exam, columns)
         replayed = None if regrets is None else summary(regrets)
     return Findings(
         verdict=_verdict(held_out, replayed, interrupted=selection.interrupted),
@@ -83,34 +76,11 @@ def findings_of(tasks: Tasks, selection: Selection, budget: Budget, watch: Watch
     )
 
 
-def _without_each_fold(tasks: Tasks, selection: Selection) -> list[Tasks]:
-    """For each fold the other tasks, as the members saw them."""
-    used = selection.features.used
-    seen = tasks.with_feature_columns(selection.features) if used else tasks
-    shuffled = seen.subset(selection.order)
-    folds = folds_of(tasks.num_tasks, len(selection.exam.rows))
-    held_out = [range(fold.first, fold.first + fold.count) for fold in folds]
-    every = range(tasks.num_tasks)
-    return [shuffled.subset([i for i in every if i not in block]) for block in held_out]
-
-
-def _asked(
-    selection: Selection, judged: AbstractSurrogate, without: list[Tasks]
-) -> AbstractPredictors:
-    """What was learned without each fold, as users would ask it."""
-    count = selection.members
-    beliefs = []
-    for fold, others in enumerate(without):
-        members = entry(judged, np.arange(fold * count, (fold + 1) * count))
-        beliefs.append(asked_belief(selection.method, members, count, others))
-    if selection.features.used:
-        return FeaturedPredictors(beliefs, without[0].space)
-    return ConditionedPredictors(beliefs)
-
-
-def _baselines(without: list[Tasks]) -> ConditionedPredictors:
+def _baselines(tasks: Tasks, selection: Selection) -> ConditionedPredictors:
     """An averaged GP for each fold: level and spread of values come from the other folds."""
-    units = [fit_standardiser(others.x, others.y, others.mask) for others in without]
+    shuffled = tasks.subset(selection.order)
+    folds = folds_of(tasks.num_tasks, len(selection.exam.rows))
+    units = [fit_standardiser(o.x, o.y, o.mask) for o in without_each(shuffled, folds)]
     return ConditionedPredictors([AveragedBelief(float(u.y_mean), float(u.y_std)) for u in units])
 
 

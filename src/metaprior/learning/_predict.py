@@ -183,8 +183,10 @@ class FeaturedPredictors(AbstractPredictors):
             known = np.delete(questions.x[run, 0], columns)
             num_after = space.num_inputs - space.num_columns
             about = [seen_beside(b, space.num_columns, known, num_after) for b in self._beliefs]
-            own = Questions(*(part[asked] for part in questions[:3]), *questions[3:])
-            answers = ConditionedPredictors(about).predict(own._replace(x=own.x[:, :, columns]))
+            who, seen = questions.who[asked], questions.seen[asked]
+            x = questions.x[:, :, columns]
+            own = Questions(who, questions.run[asked], seen, x, questions.y)
+            answers = ConditionedPredictors(about).predict(own)
             for all_answers, each in zip(found, answers, strict=True):
                 all_answers[asked] = each
         return found

@@ -10,9 +10,11 @@ from jaxtyping import Float, Int
 
 from metaprior.data import TaskFeatures, Tasks
 from metaprior.gp import float64
+from metaprior.learning._asked import asked_predictors
 from metaprior.learning._batch import Batch, Trainee
 from metaprior.learning._budget import Budget
 from metaprior.learning._exam import Exam, spread_of
+from metaprior.learning._predict import AbstractPredictors
 from metaprior.learning._progress import LearnProgress, OnLearnProgress, Watch
 from metaprior.learning._race import Race, winner
 from metaprior.learning._rounds import NO_FEATURES, Past, best_round
@@ -32,8 +34,8 @@ class Selection(NamedTuple):
     - `learned`: the members, trained on all runs, stacked; if there was no time for that, one
       member that has not seen one of the folds.
     - `history`: the terms of the objective in the trainings of `learned`, one value per step.
-    - `judged`: the members trained without the first fold, those without the second, and so on,
-      stacked; `None` if there was no time.
+    - `judged`: what users would ask if the members had learned without the first fold, without the
+      second, and so on; `None` if there was no time.
     - `exam`: the held-out runs.
     - `order`: the index of each of the exam's tasks among the user's.
     - `tried`: the number of configurations that raced.
@@ -44,7 +46,7 @@ class Selection(NamedTuple):
     members: int
     learned: AbstractSurrogate
     history: dict[str, Float[np.ndarray, "members steps"]]
-    judged: AbstractSurrogate | None
+    judged: AbstractPredictors | None
     exam: Exam
     order: Int[np.ndarray, " n"]
     tried: int
@@ -130,13 +132,15 @@ def _judged(batch: Batch, past: Past, num_seeds: int, tried: int, watch: Watch) 
     if np.mean(score_by_run(together, y_std)) > np.mean(apart):
         members = num_seeds
     surrogates = batch.surrogates()
+    method = replace(batch.entries[0].method, num_steps=batch.steps)
     rows = np.arange(len(batch.entries)).reshape(num_folds + 1, num_seeds)[:, :members]
+    without_folds = entry_of(surrogates, rows[:-1].ravel())
     return Selection(
-        replace(batch.entries[0].method, num_steps=batch.steps),
+        method,
         members,
         entry_of(surrogates, rows[-1]),
         {name: terms[rows[-1]] for name, terms in batch.history.items()},
-        entry_of(surrogates, rows[:-1].ravel()),
+        asked_predictors(method, without_folds, members, past.tasks, past.folds),
         past.exam,
         past.order,
         tried,
