@@ -20,6 +20,8 @@ LEARNERS: dict[str, Callable[[Tasks, int], Prior]] = {
     "averaged": lambda tasks, seed: mp.learn(tasks, method=mp.methods.AveragedGP(), seed=seed),
     "rank": lambda tasks, seed: mp.learn(tasks, method=mp.methods.RankWeightedGP(), seed=seed),
     "ablr": lambda tasks, seed: mp.learn(tasks, method=mp.methods.ABLR(), seed=seed),
+    "learned": lambda tasks, seed: mp.learn(tasks, method=mp.methods.LearnedGP(), seed=seed),
+    "process": lambda tasks, seed: mp.learn(tasks, method=mp.methods.NeuralProcess(), seed=seed),
     "pacoh": lambda tasks, seed: mp.learn(tasks, method=mp.methods.PacohMap(), seed=seed),
 }
 
