@@ -2,7 +2,7 @@
 
 import importlib.util
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -159,8 +159,9 @@ def greedy_portfolio(tasks: Tasks, pool: Pool, num: int) -> list[int]:
 
 
 def _random(setting: Setting) -> Searcher:
-    def choose(pool: Pool, num: int, seed: int) -> list[int]:
-        return np.random.default_rng(seed).permutation(len(pool.y))[:num].tolist()
+    def choose(pool: Pool, num: int, seed: int, first: Sequence[int]) -> list[int]:
+        drawn = np.random.default_rng(seed).permutation(len(pool.y)).tolist()
+        return list(dict.fromkeys([*first, *drawn]))[:num]
 
     return in_order(choose)
 
@@ -169,8 +170,8 @@ def _by_optuna(sampler: Callable[[int], "BaseSampler"]) -> Method:
     """A sampler on the unit cube: each proposal is answered by the nearest row that is left, and
     the sampler learns where that row is."""
 
-    def choose(pool: Pool, num: int, seed: int) -> list[int]:
-        return order_by_sampler(pool, num, sampler(seed))
+    def choose(pool: Pool, num: int, seed: int, first: Sequence[int]) -> list[int]:
+        return order_by_sampler(pool, num, sampler(seed), first)
 
     return Method(lambda setting: in_order(choose), uses_past=False)
 

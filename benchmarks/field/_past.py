@@ -118,9 +118,14 @@ def _by_tpe(pool: Pool, num: int, rng: np.random.Generator) -> Int[np.ndarray, "
     return np.array(order_by_sampler(pool, num, TPESampler(seed=int(rng.integers(2**31)))))
 
 
-def order_by_sampler(pool: Pool, num: int, sampler: "BaseSampler") -> list[int]:
+def order_by_sampler(
+    pool: Pool, num: int, sampler: "BaseSampler", first: Sequence[int] = ()
+) -> list[int]:
     """Rows in the order of a sampler's proposals on the unit cube: each is answered by the nearest
-    row that is left, and what the sampler is told is where that row is, and its value."""
+    row that is left, and what the sampler is told is where that row is, and its value.
+
+    - `first`: rows that are given.
+    """
     import optuna
     from optuna.distributions import BaseDistribution, FloatDistribution
 
@@ -130,12 +135,15 @@ def order_by_sampler(pool: Pool, num: int, sampler: "BaseSampler") -> list[int]:
     domains: dict[str, BaseDistribution] = {name: FloatDistribution(0.0, 1.0) for name in names}
     order: list[int] = []
     while len(order) < min(num, len(pool.y)):
-        proposal = study.ask(domains)
-        u: Float[np.ndarray, " d"] = np.array([proposal.params[name] for name in names])
-        squares = np.sum((pool.x - u) ** 2, axis=1)
-        squares[order] = np.inf
-        row = int(np.argmin(squares))
-        study.tell(proposal, state=optuna.trial.TrialState.FAIL)
+        if len(order) < len(first):
+            row = first[len(order)]
+        else:
+            proposal = study.ask(domains)
+            u: Float[np.ndarray, " d"] = np.array([proposal.params[name] for name in names])
+            squares = np.sum((pool.x - u) ** 2, axis=1)
+            squares[order] = np.inf
+            row = int(np.argmin(squares))
+            study.tell(proposal, state=optuna.trial.TrialState.FAIL)
         found = dict(zip(names, np.clip(pool.x[row], 0.0, 1.0).tolist(), strict=True))
         value = float(pool.y[row])
         study.add_trial(optuna.create_trial(params=found, distributions=domains, value=value))

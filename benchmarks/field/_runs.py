@@ -1,7 +1,7 @@
 """One method on one new task, and what is written down of it."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -20,9 +20,12 @@ NUM_PREDICTED = 64
 
 
 class Searcher(Protocol):
-    """Runs one method on one task."""
+    """Runs one method on one task.
 
-    def __call__(self, pool: Pool, num: int, seed: int) -> Record: ...
+    - `first`: rows that are given, in the place of the method's own beginning.
+    """
+
+    def __call__(self, pool: Pool, num: int, seed: int, first: Sequence[int] = ()) -> Record: ...
 
 
 class AbstractPredictions(Protocol):
@@ -86,14 +89,14 @@ def by_scores(
     - `trust`: weight of what was learned, given a run.
     """
 
-    def search(pool: Pool, num: int, seed: int) -> Record:
+    def search(pool: Pool, num: int, seed: int, first: Sequence[int] = ()) -> Record:
         drawn = np.random.default_rng(seed).choice(len(pool.y), NUM_PREDICTED)
         at = pool.x[drawn], pool.y[drawn]
         taken = np.zeros(len(pool.y), bool)
         num = min(num, len(pool.y))
         record: Record = {"cdf": []}
         began = time.process_time()
-        order = begin(pool, seed)[:num]
+        order = (list(first) or begin(pool, seed))[:num]
         taken[order] = True
         seconds = time.process_time() - began
         for step in range(len(order), num):
@@ -115,12 +118,12 @@ def by_scores(
     return search
 
 
-def in_order(choose: Callable[[Pool, int, int], list[int]]) -> Searcher:
+def in_order(choose: Callable[[Pool, int, int, Sequence[int]], list[int]]) -> Searcher:
     """A method that only names rows."""
 
-    def search(pool: Pool, num: int, seed: int) -> Record:
+    def search(pool: Pool, num: int, seed: int, first: Sequence[int] = ()) -> Record:
         began = time.process_time()
-        order = choose(pool, min(num, len(pool.y)), seed)
+        order = choose(pool, min(num, len(pool.y)), seed, first)
         return {"rows": order, "seconds": (time.process_time() - began) / len(order)}
 
     return search
