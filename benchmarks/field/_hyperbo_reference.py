@@ -110,19 +110,21 @@ class Trained:
     losses: list[float]
 
 
-def trained(tasks: Tasks, seed: int) -> Trained:
+def trained(tasks: Tasks, seed: int, max_steps: int = MAX_STEPS) -> Trained:
     """Adam on all runs at once, until the loss no longer falls."""
-    mask = torch.tensor(tasks.mask)
+    length = int(tasks.lengths.max())  # the rest is padding
+    inside, points = tasks.mask[:, :length], tasks.x[:, :length]
     values = tasks.y[tasks.mask]
     level, unit = float(values.mean()), float(values.std()) or 1.0
-    y = torch.tensor(np.where(tasks.mask, (tasks.y - level) / unit, 0.0))
-    points = np.where(tasks.mask[..., None], tasks.x, 0.0)
-    same = bool(tasks.mask.all()) and bool(np.all(points == points[:1]))
+    mask = torch.tensor(inside)
+    y = torch.tensor(np.where(inside, (tasks.y[:, :length] - level) / unit, 0.0))
+    points = np.where(inside[..., None], points, 0.0)
+    same = bool(inside.all()) and bool(np.all(points == points[:1]))
     x = torch.tensor(points[:1] if same else points)
     model = DeepKernelGP(x.shape[-1], seed)
     optimiser = torch.optim.Adam(model.parameters(), LEARNING_RATE)
     losses: list[float] = []
-    while len(losses) < MAX_STEPS and not _has_converged(losses):
+    while len(losses) < max_steps and not _has_converged(losses):
         optimiser.zero_grad()
         loss = negative_log_likelihood(model, x, y, mask)
         loss.backward()
@@ -139,10 +141,9 @@ def _has_converged(losses: list[float]) -> bool:
     return bool(before - now < TOLERANCE)
 
 
-def by_marginal_likelihood(tasks: Tasks, seed: int) -> Think:
-    """The trained prior given the run, and log expected improvement; before the first value, over
-    the largest mean."""
-    prior = trained(tasks, seed)
+def by_prior(prior: Trained) -> Think:
+    """The prior given the run, and log expected improvement; before the first value, over the
+    largest mean."""
     model = prior.model
 
     def think(x: np.ndarray, y: np.ndarray, pool: Pool, rng: np.random.Generator):

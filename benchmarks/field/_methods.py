@@ -211,9 +211,9 @@ def _rank_weighted(setting: Setting) -> Searcher:
 
 
 def _hyperbo(setting: Setting) -> Searcher:
-    from benchmarks.field._hyperbo_reference import by_marginal_likelihood
+    from benchmarks.field._hyperbo_reference import by_prior, trained
 
-    return by_scores(by_marginal_likelihood(setting.past, setting.cell.seed))
+    return by_scores(by_prior(trained(setting.past, setting.cell.seed)))
 
 
 def _is_installed(*packages: str) -> bool:
