@@ -1,8 +1,10 @@
 """The hosts whose past runs `metaprior learn` reads, by the prefix of a source."""
 
+import logging
 import re
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,16 +17,15 @@ _PREFIX = re.compile(r"([a-z]{2,}):")
 
 
 @contextmanager
-def _optuna_silent() -> Iterator[None]:
-    """Optuna's log goes to standard error, where only our own sentences belong."""
-    import optuna
-
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.CRITICAL)
+def _silent() -> Iterator[None]:
+    """The log of a host goes to standard error, where only our own sentences belong."""
+    logging.disable(logging.CRITICAL)
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
     finally:
-        optuna.logging.set_verbosity(before)
+        logging.disable(logging.NOTSET)
 
 
 class Host(NamedTuple):
@@ -33,20 +34,18 @@ class Host(NamedTuple):
     - `name`: of the adapter, and the prefix of a source; `source`: what one is, in words.
     - `options`: those that its reader takes beside what all readers take.
     - `several`: whether it may be several sources.
-    - `quiet`: keeps the host's own log away while it is read.
     """
 
     name: str
     source: str
     options: frozenset[str] = frozenset()
     several: bool = False
-    quiet: Callable[[], AbstractContextManager[None]] = nullcontext
 
     def read(self, sources: list[str], **options: Any) -> Any:
         """The past runs of the sources; a host that is not installed is bad input."""
-        with needing_host():
-            adapter = import_module(f"metaprior.adapters.{self.name}")
-        with self.quiet():
+        with _silent():
+            with needing_host():
+                adapter = import_module(f"metaprior.adapters.{self.name}")
             return adapter.read_history(sources if self.several else sources[0], **options)
 
 
@@ -55,7 +54,7 @@ _LOGGED = frozenset({"metric", "task", "ignore"})
 HOSTS = {
     host.name: host
     for host in (
-        Host("optuna", "an Optuna storage", quiet=_optuna_silent),
+        Host("optuna", "an Optuna storage"),
         Host("mlflow", "an MLflow store", _LOGGED),
         Host("wandb", "W&B exports", _LOGGED, several=True),
         Host("ray", "Ray Tune folders", _LOGGED, several=True),

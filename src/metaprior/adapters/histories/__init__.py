@@ -23,6 +23,7 @@ from metaprior.adapters.histories._presence import switches as switches
 from metaprior.adapters.histories._presence import with_switches as with_switches
 from metaprior.adapters.histories._settled import without_settled as without_settled
 from metaprior.adapters.histories._trials import FEWEST_TRIALS as FEWEST_TRIALS
+from metaprior.adapters.histories._trials import SEVERAL_OBJECTIVES as SEVERAL_OBJECTIVES
 from metaprior.adapters.histories._trials import TOO_FEW_TRIALS as TOO_FEW_TRIALS
 from metaprior.adapters.histories._trials import StudyTrials as StudyTrials
 from metaprior.adapters.histories._trials import UsableTrial as UsableTrial

@@ -91,7 +91,7 @@ def history_of(
     _require_some(chosen.studies, where)
     used = [study for study in chosen.studies if not study.reason]
     points, gaps = completed_points(used, chosen.space)
-    direction = direction or used[0].direction
+    direction = direction or next(study.direction for study in used if study.direction)
     values = [_values(study, direction) for study in used]
     names_of_features = [features] if isinstance(features, str) else list(features)
     tasks = Tasks.from_runs(

@@ -10,6 +10,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from metaprior.adapters.histories import (
     FEWEST_TRIALS,
+    SEVERAL_OBJECTIVES,
     TOO_FEW_TRIALS,
     StudyTrials,
     UsableTrial,
@@ -19,7 +20,6 @@ from metaprior.adapters.histories import (
 from metaprior.adapters.optuna._distributions import declared
 
 DELETED = "deleted meanwhile"
-SEVERAL_OBJECTIVES = "several objectives"
 
 _UNFINISHED = {
     TrialState.FAIL: "failed",
