@@ -20,7 +20,14 @@ from ax.storage.json_store.save import save_experiment
 from typer.testing import CliRunner
 
 import metaprior as mp
-from metaprior.adapters.ax import StudyUse, generation_strategy, load_tasks, read_history
+from metaprior.adapters.ax import (
+    StudyUse,
+    generation_strategy,
+    load_outputs,
+    load_tasks,
+    read_history,
+    read_outputs,
+)
 from metaprior.cli._app import app
 
 RATE = RangeParameterConfig("rate", (1e-4, 1.0), "float", scaling="log")
@@ -175,6 +182,31 @@ def test_read_history_needs_a_metric_where_there_are_several_objectives():
         load_tasks(both, metric="auc")
     with pytest.raises(ValueError, match="has a fixed parameter 'rate'"):
         load_tasks(one, features="rate")
+
+
+def test_read_outputs_of_objectives_and_constraints():
+    past = []
+    for k in range(2):
+        limits = ["memory <= 3.0", "speed >= 1.0"]
+        client = client_of(f"past {k}", "acc, -cost", outcomes=limits)
+        for i in range(4):
+            values = {"acc": 0.1 * i + k, "cost": 5.0 - i, "memory": 2.0 + i, "speed": 1.0}
+            client.complete_trial(client.attach_trial(point(i)), values)
+        past.append(client)
+    roles = {"acc": "maximize", "cost": "minimize", "memory": "constraint", "speed": "constraint"}
+    outputs = load_outputs(past, outputs=roles)
+    assert list(outputs.objectives) == ["acc", "cost"]
+    assert outputs.space.names == SPACE.names and outputs["acc"].names == ("past 0", "past 1")
+    np.testing.assert_allclose(outputs["acc"].run(1)[1], [1.0, 1.1, 1.2, 1.3])
+    np.testing.assert_array_equal(outputs["cost"].run(0)[1], [5.0, 4.0, 3.0, 2.0])
+    np.testing.assert_array_equal(outputs["memory"].run(0)[1], [-1.0, 0.0, 1.0, 2.0])
+    np.testing.assert_array_equal(outputs["speed"].run(0)[1], [0.0] * 4)
+    few = read_outputs(past, outputs={"acc": "maximize", "cost": "minimize"}, match="*0")
+    assert few.studies == [StudyUse("past 0", True, 2, {"infeasible": 2}, "")]
+    with pytest.raises(ValueError, match=r"'cost' is minimized .2."):
+        load_outputs(past, outputs={"acc": "maximize", "cost": "maximize"})
+    with pytest.raises(ValueError, match=r"no absolute constraint on 'acc' .2."):
+        load_outputs(past, outputs={"cost": "minimize", "acc": "constraint"})
 
 
 def test_read_history_of_experiments_that_our_own_strategy_ran(tmp_path):

@@ -1,20 +1,22 @@
-"""`read_history`: from past experiments of Ax to tasks, with a line on every one, used or not."""
+"""`read_history`, `read_outputs`: from past experiments of Ax to tasks, with a line on each."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ax.core.experiment import Experiment
 from ax.core.parameter import FixedParameter
 
 from metaprior.adapters.ax._saved import AxSource, experiments_of
-from metaprior.adapters.ax._trials import arms_of, objectives_of, read_trials
+from metaprior.adapters.ax._trials import arms_of, objectives_of, read_outputs_of, read_trials
 from metaprior.adapters.histories import (
     History,
+    OutputsHistory,
     check_wanted,
     chosen_names,
     history_of,
+    outputs_of,
     without_settled,
 )
-from metaprior.data import Bounds, Quantity, Space, Tasks
+from metaprior.data import Bounds, Outputs, Quantity, Space, Tasks, require_roles
 from metaprior.words import listed
 
 
@@ -89,6 +91,70 @@ def read_history(
         value_bounds=value_bounds,
         no_feature=_no_fixed_parameter,
         quantity=_quantity(metric, chosen),
+    )
+    return history._replace(notes=[*notes, *history.notes])
+
+
+def load_outputs(
+    experiments: AxSource | Iterable[AxSource],
+    *,
+    outputs: Mapping[str, str],
+    studies: Iterable[str] | str | None = None,
+    match: str | None = None,
+    space: Space | None = None,
+    features: Iterable[str] | str = (),
+    value_bounds: Mapping[str, Bounds] | None = None,
+) -> Outputs:
+    """Several metrics of past Ax experiments, for `metaprior.learn_outputs`; the arguments are
+    those of `read_outputs`."""
+    return read_outputs(
+        experiments,
+        outputs=outputs,
+        studies=studies,
+        match=match,
+        space=space,
+        features=features,
+        value_bounds=value_bounds,
+    ).outputs
+
+
+def read_outputs(
+    experiments: AxSource | Iterable[AxSource],
+    *,
+    outputs: Mapping[str, str],
+    studies: Iterable[str] | str | None = None,
+    match: str | None = None,
+    space: Space | None = None,
+    features: Iterable[str] | str = (),
+    value_bounds: Mapping[str, Bounds] | None = None,
+) -> OutputsHistory:
+    """Several metrics of past Ax experiments, and what was used and skipped.
+
+    Arms as in `read_history`, with all of the metrics; constraints that are outputs may be broken.
+    An experiment that optimises one of the metrics in another direction is skipped.
+
+    - `outputs`: what each metric is, by name: `"maximize"`, `"minimize"`, or `"constraint"` for one
+      with an outcome constraint, whose values are by how much it exceeds the bound.
+    - `value_bounds`: limits of the values, by name.
+    - the other arguments: see `read_history`.
+    """
+    require_roles(outputs)
+    check_wanted(space, None)
+    found, where = experiments_of(experiments)
+    names = chosen_names(list(found), studies, match, where)
+    chosen = {name: found[name] for name in names}
+    told = [read_outputs_of(name, each, outputs) for name, each in chosen.items()]
+    notes: list[str] = []
+    if space is None:
+        told, notes = without_settled(told, _fixed(chosen))
+    history = outputs_of(
+        told,
+        where,
+        outputs=outputs,
+        space=space,
+        features=features,
+        value_bounds=value_bounds,
+        no_feature=_no_fixed_parameter,
     )
     return history._replace(notes=[*notes, *history.notes])
 

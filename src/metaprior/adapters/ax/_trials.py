@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ax.core.base_trial import TrialStatus
@@ -23,6 +23,7 @@ from metaprior.adapters.histories import (
     as_choice,
     is_choice,
 )
+from metaprior.data import CONSTRAINT
 
 WHICH_OBJECTIVE = f"{SEVERAL_OBJECTIVES}, and no metric is named"
 SUM_OF_METRICS = "a sum of metrics as the objective"
@@ -87,6 +88,55 @@ def read_trials(
     return study_of(name, experiment, arms, good, left_out, objectives.get(wanted, direction or ""))
 
 
+def read_outputs_of(name: str, experiment: Experiment, outputs: Mapping[str, str]) -> StudyTrials:
+    """The experiment called `name` with several values: metrics, and constraints on metrics.
+
+    - `outputs`: names and roles. A constraint is by how much its metric exceeds the bound.
+    """
+    config = experiment.optimization_config
+    reason = _unlike(experiment, outputs)
+    if config is None or reason:
+        return StudyTrials(name, "", [], {}, reason)
+    limits = {
+        constraint.metric_names[0]: constraint
+        for constraint in config.outcome_constraints
+        if constraint.metric_names[0] in outputs
+    }
+    arms = list(arms_of(experiment))
+    good, left_out = {}, Counter()
+    for i, arm in enumerate(arms):
+        values = {
+            each: excess(limits[each], arm.means) if role == CONSTRAINT else arm.means.get(each)
+            for each, role in outputs.items()
+        }
+        faults = [value_fault(value) for value in values.values()]
+        fault = arm.fault or max(faults) or _infeasible(experiment, arm, set(limits))
+        if fault:
+            left_out[fault] += 1
+        else:
+            good[i] = {each: float(value) for each, value in values.items() if value is not None}
+    return study_of(name, experiment, arms, good, left_out, "")
+
+
+def _unlike(experiment: Experiment, outputs: Mapping[str, str]) -> str:
+    """Why the metrics of an experiment are not those that are wanted; empty if they are."""
+    config = experiment.optimization_config
+    if config is None:
+        return NO_OBJECTIVE
+    objectives = objectives_of(experiment)
+    limited = {
+        each.metric_names[0]
+        for each in config.outcome_constraints
+        if len(each.metric_names) == 1 and not each.relative
+    }
+    for name, role in outputs.items():
+        if role == CONSTRAINT and name not in limited:
+            return f"no absolute constraint on {name!r}"
+        if role != CONSTRAINT and objectives.get(name, role) != role:
+            return f"{name!r} is {objectives[name]}d"
+    return ""
+
+
 def study_of(
     name: str,
     experiment: Experiment,
@@ -143,10 +193,11 @@ def excess(constraint: OutcomeConstraint, means: Mapping[str, float]) -> float |
     return over if constraint.op == ComparisonOp.LEQ else -over
 
 
-def _infeasible(experiment: Experiment, arm: Arm) -> str:
+def _infeasible(experiment: Experiment, arm: Arm, known: Collection[str] = ()) -> str:
+    """Whether an arm broke a constraint on a metric that is none of `known`, in a word."""
     config = experiment.optimization_config
     constraints = [] if config is None else config.outcome_constraints
-    broken = [excess(each, arm.means) for each in constraints]
+    broken = [excess(each, arm.means) for each in constraints if each.metric_names[0] not in known]
     return "infeasible" if any(over is not None and over > 0 for over in broken) else ""
 
 
