@@ -48,7 +48,7 @@ def main() -> None:
     if arguments.command == "fits":
         record_of_trees(arguments.out)
         for cell in cells:
-            record_of_fits(cell, arguments.out)
+            record_of_fits(cell, arguments.told, arguments.out)
         return
     settings = (arguments.methods, arguments.trials, arguments.out)
     # Processes that share a seed share files: one process per seed and family of past runs, started
@@ -75,6 +75,7 @@ def _arguments() -> argparse.Namespace:
     run.add_argument("--trials", type=int, default=30)
     run.add_argument("--workers", type=int, default=1)
     fits = commands.add_parser("fits", help="time a fit as the past grows")
+    fits.add_argument("--told", type=int, default=2, help="results of the run (2)")
     show = commands.add_parser("show", help="print the tables as Markdown")
     for command in (run, fits):
         command.add_argument("--past", nargs="+", type=int, default=[2, 10, 24])

@@ -5,6 +5,10 @@ registers it; attach past experiments to `experiment.auxiliary_experiments_by_pu
 purpose, as `AuxiliarySource`; put a node before it, since it raises an `IndexError` without a first
 result (here the centre of the space, as in Ax's default strategy). Its choice between transfer and
 no transfer by cross-validation is off: it would fit everything again for every trial.
+
+With two objectives, BoTorch compiles a C++ kernel once per machine, where it finds a compiler. A
+process that is killed while it does leaves a lock, and later ones wait for it without a word:
+remove `torch_extensions` from the cache of the user then.
 """
 
 import logging

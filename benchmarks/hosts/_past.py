@@ -4,6 +4,7 @@ import json
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import optuna
@@ -92,7 +93,7 @@ def suggested(trial: Trial, space: Space) -> Point:
     return point
 
 
-def new_study(sampler: BaseSampler, directions: list[str]) -> optuna.Study:
+def new_study(sampler: BaseSampler, directions: list[Any]) -> optuna.Study:
     """An empty study."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     return optuna.create_study(sampler=sampler, directions=directions)

@@ -106,6 +106,10 @@ registers it; put past experiments, as `AuxiliarySource`, into
 centre of the space), since it fails with an `IndexError` as long as the run has no result. It does
 run with two objectives. Choosing by cross-validation between BOTL and no transfer is off: that
 would fit everything again for each trial.
+
+With two objectives, BoTorch 0.18 compiles a C++ kernel on first use, where it finds a compiler. A
+process that is killed meanwhile leaves a lock for which all later ones wait in silence; removing
+`~/.cache/torch_extensions` helps.
 """
 
 
@@ -196,7 +200,7 @@ def _fits(records: Records) -> str:
             f"{seconds[names.OURS]:.3g}",
             f"{record['learning']['seconds']:.3g}",
         ]
-        rows.append([f"{record['past']}", f"{record['points']}", *cells])
+        rows.append([*(f"{record[key]}" for key in ("past", "points", "told")), *cells])
     header = [
         "past tasks",
         "past points",
@@ -205,8 +209,8 @@ def _fits(records: Records) -> str:
         "learned once",
     ]
     return (
-        "\n## Time as the past grows\n\nCPU seconds on LCBench, accuracy alone: the proposal of "
-        "the third trial, which for BOTL includes the fit of one exact GP to all points, and "
-        "learning the priors of both objectives, which happens once for all runs to come.\n\n"
+        "\n## Time as the past grows\n\nCPU seconds on LCBench, accuracy alone: the proposal of a "
+        "trial, which for BOTL includes the fit of one exact GP to all points; and learning the "
+        "priors of both objectives, which happens once for all runs to come.\n\n"
         f"{table(header, rows)}"
     )
