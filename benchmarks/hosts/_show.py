@@ -8,6 +8,7 @@ from benchmarks.hosts._past import FAMILIES
 from benchmarks.hosts._records import Records
 from benchmarks.hosts._tables import difference, differences, means, runs_of, shown, table
 from metaprior.words import listed
+from tools.wrap_docs import wrapped
 
 ORDER = (
     names.AX_PRIORS,
@@ -51,15 +52,15 @@ METHODS = [
 HEAD = """# Learned priors in their hosts
 
 How learned priors do in Ax and in Optuna, beside what these hosts have of their own and beside our
-own optimiser, on tasks that no prior was learned from. The last of it was measured on {made}, by
+own optimiser, on tasks that no prior was learned from. Measured on {made} by
 
 ```console
 {commands}
 python -m benchmarks.hosts show --out hosts/ > docs/hosts-results.md
 ```
 
-which is smaller than the whole: nine priors per cell, all eleven test tasks, `learn` with its
-default budget. That is resumable, and is
+The whole benchmark has nine priors per cell, all eleven test tasks, 2, 10 and 24 past tasks for
+every family, and the default budget of `learn`. It can be stopped and continued:
 
 ```console
 python -m benchmarks.hosts run --out hosts/ --workers 16
@@ -112,6 +113,10 @@ process that is killed meanwhile leaves a lock for which all later ones wait in 
 `~/.cache/torch_extensions` helps.
 """
 
+VERDICTS = """A difference is *shown* if its 95 % interval excludes zero. "The same within the
+interval" is met if it does not; with few priors that says little, so mind its width.
+"""
+
 
 def page(records: Records) -> str:
     """All of it, in Markdown."""
@@ -124,10 +129,10 @@ def page(records: Records) -> str:
         trees=_trees(records),
         methods=table(["name", "what"], METHODS),
     )
-    text += f"\n## Targets\n\n{_targets(records)}"
+    text += f"\n## Targets\n\n{VERDICTS}\n{_targets(records)}"
     for family in FAMILIES:
         text += _family(records, family)
-    return text + _fits(records)
+    return wrapped(text + _fits(records))
 
 
 def _family(records: Records, family: str) -> str:
@@ -150,8 +155,10 @@ def _targets(records: Records) -> str:
                 found = difference(runs, names.SAMPLER, other, 20)
                 if found is not None:
                     what = f"{TITLES[family]}, {past} past tasks: MetaPriorSampler below {other}"
-                    below = found.priors > 1 and found.mean + found.half < 0.0
-                    rows.append([what, "20", shown(found), f"{found.priors}", _verdict(below)])
+                    met = found.mean + found.half < 0.0
+                    missed = found.mean - found.half > 0.0
+                    verdict = "met" if met else "missed" if missed else "not shown"
+                    rows.append([what, "20", shown(found), f"{found.priors}", verdict])
     for past in _sizes(records, "lcbench-accuracy"):
         runs = runs_of(records.runs, "lcbench-accuracy", past)
         for t in STEPS:
@@ -159,13 +166,10 @@ def _targets(records: Records) -> str:
             if found is not None:
                 what = f"{TITLES['lcbench-accuracy']}, {past} past tasks: Ax, our priors, as "
                 what += "Optimizer within the interval"
-                same = found.priors > 1 and abs(found.mean) <= found.half
-                rows.append([what, f"{t}", shown(found), f"{found.priors}", _verdict(same)])
-    return table(["target", "trial", "difference in regret", "priors", ""], rows)
-
-
-def _verdict(met: bool) -> str:
-    return "met" if met else "not shown"
+                verdict = "met" if abs(found.mean) <= found.half else "missed"
+                verdict = verdict if found.priors > 1 else "not shown"
+                rows.append([what, f"{t}", shown(found), f"{found.priors}", verdict])
+    return table(["target", "trial", "difference in regret", "priors", "verdict"], rows)
 
 
 def _sizes(records: Records, family: str) -> list[int]:
