@@ -2,7 +2,7 @@
 
     python -m benchmarks [--quick] [--only ROW,...] [--json FILE] [--figure FILE]
 
-One thread on one core for everybody. Nothing is asserted: the table says what was met here and
+All processes have one thread on one core. Nothing is asserted: the table says what was met here and
 now. docs/benchmarks.md says how each row is measured.
 """
 

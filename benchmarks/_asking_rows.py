@@ -70,6 +70,7 @@ def cold_asks(effort: Effort) -> list[Row]:
         folder = {"folder": f"{parent}/prior"}
         _cold("save_prior", folder)
         measures: list[Callable[[], Any]] = [lambda: _cold("our_asks", folder)]
+        take_turns(measures, 1)  # the first import may write byte code
         if has_torch:
             measures += [lambda: _cold("gp_sampler_trials", {}), lambda: _cold("botorch_asks", {})]
         ours, *theirs = take_turns(measures, 1 if effort.quick else 3)

@@ -62,7 +62,12 @@ def stay_on_one_core() -> None:
 def environment(compilation_cache: str | None = None) -> dict[str, str]:
     """The settings of a measured process; without a folder there is no compilation cache."""
     # Settings of the caller's JAX, a cache above all, are not what is measured.
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
+    # An installed package has byte code, and so has a source folder after its first import.
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("JAX_") and name != "PYTHONDONTWRITEBYTECODE"
+    }
     settings = inherited | ONE_THREAD | {"METAPRIOR_CACHE": "off"}
     if compilation_cache is not None:
         settings["JAX_COMPILATION_CACHE_DIR"] = compilation_cache

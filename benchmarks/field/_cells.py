@@ -1,5 +1,6 @@
 """What there is to do for a cell: collect its past, learn from it, and search with each method."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -96,10 +97,11 @@ def write_records(name: str, cell: Cell, budget: str, out: Path) -> None:
         write([row | vars(cell) for row in rows], record_file(cell, called, out))
         return
     family, folder = family_named(cell.family), out / "priors"
+    learner, began = method.learner_of(budget), time.process_time()
     search = method.search(Setting(cell, family, folder, budget))
-    learner = method.learner_of(budget)
-    common = vars(cell) | {"method": called}
-    common["learning_seconds"] = learning_seconds(learner, cell, folder) if learner else 0.0
+    seconds = time.process_time() - began
+    seconds += learning_seconds(learner, cell, folder) if learner is not None else 0.0
+    common = vars(cell) | {"method": called, "learning_seconds": seconds}
     rows = []
     for number, pool in enumerate(cell.new_tasks(family)):
         # Another seed for each task: searches that begin at random begin elsewhere.

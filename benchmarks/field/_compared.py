@@ -63,7 +63,7 @@ def compare(measures: pd.DataFrame, baseline: str) -> dict[str, Compared]:
     own = measures[measures["method"] == baseline].set_index(unit)
     found = {}
     for (method,), theirs in sorted(split_by(measures, ["method"]).items()):
-        both = theirs.set_index(unit).join(own, rsuffix=" of baseline", how="inner")
+        both = theirs.set_index(unit).join(own.add_suffix(" of baseline"), how="inner")
         if method == baseline or both.empty:
             continue
         columns = {}

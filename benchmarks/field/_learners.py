@@ -20,6 +20,8 @@ LEARNERS: dict[str, Callable[[Tasks, int], Prior]] = {
     "averaged": lambda tasks, seed: mp.learn(tasks, method=mp.methods.AveragedGP(), seed=seed),
     "rank": lambda tasks, seed: mp.learn(tasks, method=mp.methods.RankWeightedGP(), seed=seed),
     "ablr": lambda tasks, seed: mp.learn(tasks, method=mp.methods.ABLR(), seed=seed),
+    "learned": lambda tasks, seed: mp.learn(tasks, method=mp.methods.LearnedGP(), seed=seed),
+    "process": lambda tasks, seed: mp.learn(tasks, method=mp.methods.NeuralProcess(), seed=seed),
     "pacoh": lambda tasks, seed: mp.learn(tasks, method=mp.methods.PacohMap(), seed=seed),
 }
 
@@ -51,10 +53,15 @@ def runs_of(cell: Cell, family: Family, folder: Path) -> Tasks:
     """The past runs of a cell: read if they are there, else collected."""
     file = folder / cell.name / "past.npz"
     if not file.is_file():
-        tasks = cell.past_runs(family)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        part = file.with_name(f"past-{os.getpid()}.npz")
-        np.savez(part, x=tasks.x, y=tasks.y, mask=tasks.mask)
-        part.replace(file)
+        keep_runs(cell.past_runs(family), cell, folder)
     with np.load(file) as arrays:
         return Tasks(family.space, arrays["x"], arrays["y"], arrays["mask"], "maximize")
+
+
+def keep_runs(tasks: Tasks, cell: Cell, folder: Path) -> None:
+    """Write the past runs of a cell, where `runs_of` finds them."""
+    file = folder / cell.name / "past.npz"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_name(f"past-{os.getpid()}.npz")
+    np.savez(part, x=tasks.x, y=tasks.y, mask=tasks.mask)
+    part.replace(file)

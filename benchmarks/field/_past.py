@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -10,6 +11,9 @@ from benchmarks.field._pools import SHARED_ROWS, Family, Pool
 from metaprior.belief import FittedBelief
 from metaprior.bo import LogExpectedImprovement
 from metaprior.data import Tasks
+
+if TYPE_CHECKING:
+    from optuna.samplers import BaseSampler
 
 FOLDS = 3
 NUM_RANDOM = 3
@@ -109,33 +113,39 @@ def _by_gp(pool: Pool, num: int, rng: np.random.Generator) -> Int[np.ndarray, " 
 
 def _by_tpe(pool: Pool, num: int, rng: np.random.Generator) -> Int[np.ndarray, " num"]:
     """Optuna's TPE on the unit cube, each query answered by the nearest row that is left."""
-    ask, tell = tpe(pool, int(rng.integers(2**31)))
-    chosen: list[int] = []
-    while len(chosen) < num:
-        row = ask(chosen)
-        tell(pool.y[row])
-        chosen.append(row)
-    return np.array(chosen)
+    from optuna.samplers import TPESampler
+
+    return np.array(order_by_sampler(pool, num, TPESampler(seed=int(rng.integers(2**31)))))
 
 
-def tpe(pool: Pool, seed: int):
-    """TPE as a pair of functions: the next row, given those already taken; and its value."""
+def order_by_sampler(
+    pool: Pool, num: int, sampler: "BaseSampler", first: Sequence[int] = ()
+) -> list[int]:
+    """Rows in the order of a sampler's proposals on the unit cube: each is answered by the nearest
+    row that is left, and what the sampler is told is where that row is, and its value.
+
+    - `first`: rows that are given.
+    """
     import optuna
+    from optuna.distributions import BaseDistribution, FloatDistribution
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed))
-    under_way = []
-
-    def ask(taken: list[int]) -> int:
-        trial = study.ask()
-        names = [f"x{j}" for j in range(pool.x.shape[1])]
-        u: Float[np.ndarray, " d"] = np.array([trial.suggest_float(n, 0.0, 1.0) for n in names])
-        squares = np.sum((pool.x - u) ** 2, axis=1)
-        squares[taken] = np.inf
-        under_way.append(trial)
-        return int(np.argmin(squares))
-
-    def tell(value: float) -> None:
-        study.tell(under_way.pop(), float(value))
-
-    return ask, tell
+    study = optuna.create_study(direction="maximize", sampler=sampler)
+    names = [f"x{j}" for j in range(pool.x.shape[1])]
+    domains: dict[str, BaseDistribution] = {name: FloatDistribution(0.0, 1.0) for name in names}
+    order: list[int] = []
+    while len(order) < min(num, len(pool.y)):
+        if len(order) < len(first):
+            row = first[len(order)]
+        else:
+            proposal = study.ask(domains)
+            u: Float[np.ndarray, " d"] = np.array([proposal.params[name] for name in names])
+            squares = np.sum((pool.x - u) ** 2, axis=1)
+            squares[order] = np.inf
+            row = int(np.argmin(squares))
+            study.tell(proposal, state=optuna.trial.TrialState.FAIL)
+        found = dict(zip(names, np.clip(pool.x[row], 0.0, 1.0).tolist(), strict=True))
+        value = float(pool.y[row])
+        study.add_trial(optuna.create_trial(params=found, distributions=domains, value=value))
+        order.append(row)
+    return order

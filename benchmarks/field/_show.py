@@ -67,7 +67,7 @@ def text_of(
     text = HEAD.format(made=_made(made), baseline=against)
     for (phase,), own in sorted(split_by(measures, ["phase"]).items()):
         text += f"\n## Overview: {phase} tasks\n\n{_overview(own, against)}"
-        text += f"\n## Where `{baseline}` wins, ties and loses: {phase} tasks\n\n"
+        text += f"\n## Where `{against}` wins, ties and loses: {phase} tasks\n\n"
         text += _answers(own, against)
         for (family, regime), cell in sorted(split_by(own, ["family", "regime"]).items()):
             text += f"\n## {family}, {regime}, {phase} tasks\n\n"

@@ -78,7 +78,8 @@ def learn(
         typer.Argument(
             metavar="RUNS...",
             help="CSV files, folders or patterns: one run per file, or a column that names the "
-            "run. Or optuna: and the address of a storage, as in optuna:sqlite:///past.db.",
+            "run. Or the runs of a host: optuna:sqlite:///past.db, mlflow: and a tracking URI or "
+            "folder, wandb: and an export, ray: and a folder, ax: and a saved experiment.",
         ),
     ],
     out: Annotated[Path, typer.Option(help="Folder for the learned prior.")] = Path("prior"),
@@ -88,7 +89,8 @@ def learn(
     direction: Annotated[
         str | None,
         typer.Option(
-            help="maximize or minimize the value; by default maximize, or as the Optuna studies."
+            help="maximize or minimize the value; by default as Optuna's and Ax's studies say, "
+            "and maximize for CSV files. Runs of MLflow, W&B and Ray Tune need it."
         ),
     ] = None,
     value: Annotated[
@@ -98,23 +100,34 @@ def learn(
             "column of numbers."
         ),
     ] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(help="Metric of MLflow, W&B, Ray Tune or Ax that is the value."),
+    ] = None,
     task: Annotated[
-        str | None, typer.Option(help="Column naming the run; by default task, run or study.")
+        str | None,
+        typer.Option(
+            help="Column naming the run; by default task, run or study. Of MLflow, W&B and Ray "
+            "Tune: the tag, column or parameter that says which runs are of one task; by default "
+            "an experiment, a file or a folder is one."
+        ),
     ] = None,
     ignore: Annotated[
-        list[str] | None, typer.Option(help="Column to leave out; may be repeated.")
+        list[str] | None,
+        typer.Option(help="Column or logged parameter to leave out; may be repeated."),
     ] = None,
     studies: Annotated[
-        list[str] | None, typer.Option(help="Optuna study to learn from; may be repeated.")
+        list[str] | None,
+        typer.Option(help="Study of a host to learn from, by its name; may be repeated."),
     ] = None,
     match: Annotated[
-        str | None, typer.Option(help="Pattern of the names of Optuna studies, such as 'svm-*'.")
+        str | None, typer.Option(help="Pattern of the names of studies, such as 'svm-*'.")
     ] = None,
     feature: Annotated[
         list[str] | None,
         typer.Option(
-            help="Column, or user attribute of the Optuna studies, that says something of the "
-            "whole run; may be repeated."
+            help="Column, user attribute of Optuna studies, or tag or parameter of logged runs, "
+            "that says something of the whole task; may be repeated."
         ),
     ] = None,
     value_bounds: Annotated[
@@ -150,6 +163,7 @@ def learn(
         space_file=space,
         direction=direction,
         value=value,
+        metric=metric,
         task=task,
         ignore=tuple(ignore or ()),
         studies=tuple(studies or ()),

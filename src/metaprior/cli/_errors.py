@@ -9,7 +9,7 @@ INTERRUPTED = 130
 
 
 @contextmanager
-def needing_optuna() -> Iterator[None]:
+def needing_host() -> Iterator[None]:
     """Turn a failed import into bad input: a sentence that says what to install."""
     try:
         yield

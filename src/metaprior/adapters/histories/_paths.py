@@ -26,6 +26,8 @@ def paths_of(
         here = [path for path in here if path.exists()]
         if not here:
             raise ValueError(f"There is no {source}; give the path of {called}.")
+        if here[0].is_file() and not is_one(here[0]):
+            raise ValueError(f"{here[0]} is a file; give the path of {called}.")
         ones = [each for path in here for each in _ones(path, is_one, inside)]
         if not ones:
             raise ValueError(f"There is no {called.partition(' ')[2]} in {source}; check the path.")
@@ -34,7 +36,7 @@ def paths_of(
 
 
 def _ones(path: Path, is_one: Callable[[Path], bool], inside: str) -> list[Path]:
-    if is_one(path) or path.is_file():
+    if is_one(path):
         return [path]
     return sorted(each for each in path.glob(inside) if is_one(each))
 

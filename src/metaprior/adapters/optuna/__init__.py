@@ -8,8 +8,11 @@ require_host("optuna", called="Optuna", extra="optuna", oldest=5)
 
 from metaprior.adapters import StudyUse as StudyUse
 from metaprior.adapters.histories import History as History
+from metaprior.adapters.histories import OutputsHistory as OutputsHistory
+from metaprior.adapters.optuna._history import load_outputs as load_outputs
 from metaprior.adapters.optuna._history import load_tasks as load_tasks
 from metaprior.adapters.optuna._history import read_history as read_history
+from metaprior.adapters.optuna._history import read_outputs as read_outputs
 from metaprior.adapters.optuna._lifelong import LifelongSampler as LifelongSampler
 from metaprior.adapters.optuna._lifelong import SequenceStatus as SequenceStatus
 from metaprior.adapters.optuna._lifelong import restore as restore

@@ -2,8 +2,8 @@
 
 | file | layout |
 |---|---|
-| CSV or JSON by the script in the W&B documentation | columns `summary` and `config`, each cell a dict |
-| JSON, or JSON lines, one object per run | `config` and `summary` (or `summary_metrics`), and others |
+| CSV or JSON by the script in W&B's documentation | columns `summary` and `config` of dicts |
+| JSON or JSON lines, an object per run | `config`, `summary` or `summary_metrics`, and others |
 | CSV with prefixes | `config.lr`, `summary.loss`, and others |
 | CSV of the runs table of the web page | one column per key, of either kind, and W&B's own |
 """

@@ -22,9 +22,10 @@ def load_tasks(files: Sources, **options: Unpack[LoggedOptions]) -> Tasks:
 def read_history(files: Sources, **options: Unpack[LoggedOptions]) -> History:
     """Exported runs of W&B as tasks, and what was used, skipped and decided.
 
-    A run is one evaluation, if it has finished; the value is its summary of the metric. One file is
-    one study, unless `task` names a column or a key of the configuration that says which runs
-    belong together, such as `"group"` or `"dataset"`. Nested keys have names such as `optimizer.lr`.
+    A run is one evaluation, if it has finished; the value is its summary of the metric. One file
+    is one study, unless `task` names a column or a key of the configuration that says which runs
+    belong together, such as `"group"` or `"dataset"`. Nested keys have names such as
+    `optimizer.lr`.
 
     - `files`: CSV, JSON or JSON-lines files, patterns, or a folder of such.
     - `options`: see `LoggedOptions`; `metric` and `direction` are needed. Columns beside
