@@ -100,6 +100,7 @@ class Guarded(AbstractMethod):
     ) -> "GuardedSurrogate":
         return self.around(self.base.meta_train(tasks, key=key, on_progress=on_progress), tasks)
 
+    @float64
     def around(self, learned: AbstractSurrogate, tasks: Tasks) -> "GuardedSurrogate":
         """What was learned from `tasks`, with the guard around it."""
         units = fit_standardiser(tasks.x, tasks.y, tasks.mask, tasks.space)
