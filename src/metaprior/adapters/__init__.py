@@ -3,6 +3,9 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from metaprior.adapters._address import require_one_at as require_one_at
+from metaprior.adapters._address import shown_address as shown_address
+from metaprior.adapters._address import without_secrets as without_secrets
 from metaprior.adapters._host import StudyUse as StudyUse
 from metaprior.adapters._host import require_host as require_host
 from metaprior.adapters._packed import as_text as as_text

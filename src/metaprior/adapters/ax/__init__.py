@@ -6,7 +6,7 @@ from metaprior.adapters import require_host
 
 require_host("ax", called="Ax", extra="ax", oldest=1)
 
-from metaprior.adapters._host import StudyUse as StudyUse
+from metaprior.adapters import StudyUse as StudyUse
 from metaprior.adapters.ax._columns import AxColumns as AxColumns
 from metaprior.adapters.ax._history import load_outputs as load_outputs
 from metaprior.adapters.ax._history import load_tasks as load_tasks

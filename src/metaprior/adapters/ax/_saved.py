@@ -50,7 +50,7 @@ def _is_json(path: Path) -> bool:
 
 
 def _loaded(path: Path) -> Experiment:
-    """The experiment in a file, whoever saved it: `Client`, `AxClient` or `save_experiment`."""
+    """The experiment in a file, saved by any of: `Client`, `AxClient` or `save_experiment`."""
     try:
         saved = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:

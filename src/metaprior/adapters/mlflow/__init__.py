@@ -2,11 +2,11 @@
 
 # ruff: noqa: E402 (nothing below can be imported without MLflow)
 
-from metaprior.adapters._host import require_host
+from metaprior.adapters import require_host
 
 require_host("mlflow", called="MLflow", extra="mlflow", oldest=2)
 
-from metaprior.adapters._host import StudyUse as StudyUse
+from metaprior.adapters import StudyUse as StudyUse
 from metaprior.adapters.histories import History as History
 from metaprior.adapters.histories import LoggedOptions as LoggedOptions
 from metaprior.adapters.mlflow._history import load_tasks as load_tasks

@@ -17,7 +17,7 @@ import mlflow
 from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
 
-from metaprior.adapters._address import require_one_at, shown_address, without_secrets
+from metaprior.adapters import require_one_at, shown_address, without_secrets
 from metaprior.words import cut
 
 # Folders of file stores are read although MLflow no longer develops them.
