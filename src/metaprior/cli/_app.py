@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from metaprior.cli._commands import Commands, leave
+from metaprior.cli._families import env
 from metaprior.cli._study import study
 from metaprior.cli._terminal import say
 
@@ -224,6 +225,13 @@ def suggest(
     direction: Annotated[
         str | None, typer.Option(help="maximize or minimize, to begin a sequence with.")
     ] = None,
+    value: Annotated[
+        str | None,
+        typer.Option(help="What the value is called in the files, to begin a sequence with."),
+    ] = None,
+    unit: Annotated[
+        str | None, typer.Option(help="Unit of the value, to begin a sequence with.")
+    ] = None,
     feature: Annotated[
         list[str] | None,
         typer.Option(
@@ -248,6 +256,8 @@ def suggest(
         lifelong=lifelong,
         space=space,
         direction=direction,
+        value=value,
+        unit=unit,
         features=feature or [],
         n=n,
         seed=seed,
@@ -348,35 +358,7 @@ def status(
     )
 
 
-env = typer.Typer(no_args_is_help=True, help="Families of tasks to study methods on.")
 app.add_typer(env, name="env")
-
-
-@env.command("list")
-def env_list(
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the families as JSON instead of a table.")
-    ] = False,
-) -> None:
-    """List all families: dimensions, tasks and run length in the benchmark, source of values."""
-    from metaprior.cli._env import list_families
-
-    list_families(as_json=as_json)
-
-
-@env.command("fetch")
-def env_fetch(
-    to: Annotated[Path, typer.Option(help="Folder for the tables.")] = Path("openml-bot"),
-    url: Annotated[
-        str | None, typer.Option(help="Address of the article in figshare's API, or of a copy.")
-    ] = None,
-) -> None:
-    """Download and verify the original OpenML-bot tables (Kühn et al. 2018); skip complete ones."""
-    from metaprior.cli._env import fetch_tables
-
-    fetch_tables(to, url=url)
-
-
 app.add_typer(study, name="study")
 
 

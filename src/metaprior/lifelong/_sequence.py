@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metaprior.belief import Prior
-from metaprior.data import Space, Tasks, direction_sign
+from metaprior.data import Quantity, Space, Tasks, direction_sign
 from metaprior.data.csv import Row, read_run
 from metaprior.files import locked, unwriteable
 from metaprior.lifelong._asking import RunStatus, Suggestions, status, suggest, tell
@@ -43,9 +43,17 @@ class PriorSequence:
 
     @classmethod
     def begin(
-        cls, folder: str | Path, *, space: Space, direction: str = "maximize"
+        cls,
+        folder: str | Path,
+        *,
+        space: Space,
+        direction: str = "maximize",
+        quantity: Quantity | None = None,
     ) -> "PriorSequence":
-        """The sequence in `folder`; if there is none yet, a new one over `space`."""
+        """The sequence in `folder`; if there is none yet, a new one over `space`.
+
+        - `quantity`: what the value is called, and its unit: `Quantity("yield", "%")`.
+        """
         folder = Path(folder)
         direction_sign(direction)
         try:
@@ -54,13 +62,19 @@ class PriorSequence:
             raise unwriteable(folder, error) from None
         with locked(folder / LEDGER):
             if not (folder / LEDGER).exists():
-                write_ledger(folder, Ledger(space, direction))
+                new = Ledger(space, direction, quantity=quantity or Quantity())
+                write_ledger(folder, new)
         sequence = cls(folder)
         known = sequence.ledger
         if (known.space, known.direction) != (space, direction):
             raise ValueError(
                 f"There is a sequence over {known.space} in {folder}, whose value is "
                 f"{known.direction}d; leave --space and --direction out, or name another folder."
+            )
+        if quantity not in (None, known.quantity):
+            raise ValueError(
+                f"The value of the sequence in {folder} is called {known.quantity.label!r}; leave "
+                "--value and --unit out, or name another folder."
             )
         return sequence
 
