@@ -20,7 +20,6 @@ from metaprior.cli._terminal import say
 app = typer.Typer(
     cls=Commands,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -285,6 +284,21 @@ def tell(
 
 
 app.command()(status)
+
+
+@app.command()
+def doctor(
+    gpu: Annotated[
+        bool, typer.Option("--gpu", help="Show the devices that JAX sees, too: this imports JAX.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of words.")] = False,
+) -> None:
+    """Show versions, folders, threads and devices, and what is wrong with them."""
+    from metaprior.cli._doctor import run_doctor
+
+    run_doctor(gpu=gpu, as_json=as_json)
+
+
 app.add_typer(env, name="env")
 app.add_typer(study, name="study")
 
