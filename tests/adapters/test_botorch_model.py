@@ -273,7 +273,7 @@ def acquisitions(found, other, baseline):
 @pytest.mark.filterwarnings("ignore::botorch.exceptions.warnings.BotorchWarning")
 @pytest.mark.filterwarnings("ignore::linear_operator.utils.warnings.NumericalWarning")
 @pytest.mark.parametrize("num", [0, 5])
-@pytest.mark.parametrize("name", ["one member", "guarded"])
+@pytest.mark.parametrize("name", ["one member", "guarded", "weighed"])
 def test_model_gives_every_acquisition_a_candidate(name, num):
     found, other = model_of(PRIORS[name], num), model_of(PRIORS["one member"], num)
     cube = UnitCube(MIXED)
