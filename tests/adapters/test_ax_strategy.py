@@ -241,6 +241,9 @@ def test_attached_point_outside_of_the_space_is_no_training_point():
     told(client, 3)
     (training,) = adapter_of(client).generator.surrogate.training_data
     assert len(training.X) == 3 and client.get_next_trials(1)
+    # Nor is it one that is under way.
+    client.attach_trial({**outside, "drop": 8.0})
+    assert adapter_of(client) is not None and client.get_next_trials(1)
 
 
 IN_ANOTHER_PROCESS = """
