@@ -244,18 +244,18 @@ def test_report_cuts_and_counts_many_dimensions_choices_and_runs(hostile):
     assert "Much lower values are cut off." in page.text
     assert "2 runs do not fit the others and are marked" in page.text
     assert "950 more runs are not listed." in page.text
-    listed = page.text[page.text.index("Learned prior Fitted GP") :]
-    assert listed.startswith("Learned prior Fitted GP 700 outlier 6 – – 900 outlier 6 – – 0 6 – –")
+    listed = page.text[page.text.index("Learned prior Baseline") :]
+    assert listed.startswith("Learned prior Baseline 700 outlier 6 – – 900 outlier 6 – – 0 6 – –")
     assert " 47 6 – – " in listed and " 48 6 – – " not in listed
     assert len(hostile.read_bytes()) < MOST_BYTES
 
 
 def test_report_slices_are_those_of_the_prior(bare_prior):
-    from metaprior.report._slices import middle_of, slices_through
+    from metaprior.plots import middle_of, slices_through
 
     middle = middle_of(SPACE)
     assert middle["activation"] == "relu" and middle["momentum"] == pytest.approx(0.495)
-    slices = slices_through(bare_prior.condition([], []), middle, SPACE.names)
+    slices = slices_through(bare_prior.condition([], []).mean_and_band, SPACE, middle, SPACE.names)
     along = {each.name: each for each in slices}
     assert along["depth"].values == [1, 2, 3, 4, 5, 6]
     lr = along["learning_rate"]

@@ -39,6 +39,7 @@ from metaprior.belief._novelty import NearestKnown as NearestKnown
 from metaprior.belief._novelty import Novelty as Novelty
 from metaprior.belief._past import MeanMap as MeanMap
 from metaprior.belief._past import PastMeans as PastMeans
+from metaprior.belief._past import chosen_runs as chosen_runs
 from metaprior.belief._past import past_means as past_means
 from metaprior.belief._prior import Posterior as Posterior
 from metaprior.belief._prior import Prior as Prior
