@@ -186,3 +186,27 @@ def test_packed_records_show_the_same_page(tmp_path):
     assert "-0.250 (one prior) | 1 | not shown" in page(again)
     with pytest.raises(ValueError, match="There are no records in"):
         read(tmp_path / "empty")
+
+
+@pytest.mark.oracle
+@pytest.mark.filterwarnings(r"ignore::DeprecationWarning:ax\..*")
+def test_past_runs_become_experiments_that_transfer_reads():
+    pytest.importorskip("ax", reason="`make oracle` installs Ax")
+    from ax.adapter.transfer_learning.adapter import TL_EXP
+
+    from benchmarks.hosts._ax_reference import attach, new_client
+
+    past, task = past_runs(CELL), CELL.unseen()[0]
+    client = new_client(task.space, dict(task.directions), "new", 0)
+    attach(client, past, list(task.directions))
+    sources = client._experiment.auxiliary_experiments_by_purpose[TL_EXP]
+    assert [each.experiment.name for each in sources] == ["past 0", "past 1"]
+    for i, source in enumerate(sources):
+        frame = source.experiment.lookup_data().df
+        for name in task.directions:
+            points, values = past[name].run(i)
+            own = frame[frame["metric_name"] == name].sort_values("trial_index")
+            np.testing.assert_allclose(own["mean"], values)
+            arms = source.experiment.arms_by_name
+            first = arms[own["arm_name"].iloc[0]].parameters
+            assert first == pytest.approx(points[0])
