@@ -200,7 +200,7 @@ def _fits(records: Records) -> str:
         seconds = record["proposal"]
         transfer = seconds.get(names.AX_TRANSFER)
         cells = [
-            "–" if transfer is None else f"{transfer:.3g}",
+            "not finished" if transfer is None else f"{transfer:.3g}",
             f"{seconds[names.OURS]:.3g}",
             f"{record['learning']['seconds']:.3g}",
         ]
@@ -208,6 +208,7 @@ def _fits(records: Records) -> str:
     header = [
         "past tasks",
         "past points",
+        "results so far",
         "BOTL, per trial",
         "Optimizer, per trial",
         "learned once",

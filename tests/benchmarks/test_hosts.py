@@ -169,7 +169,15 @@ def test_page_pairs_methods_by_prior_and_task(tmp_path):
     found = difference(runs_of(read(tmp_path).runs, "zdt", 24), _methods.SAMPLER, _methods.TPE, 20)
     assert found is not None
     assert (found.mean, found.half) == pytest.approx((np.mean(by_prior), (high - low) / 2))
+    fit = {"past": 24, "points": 600, "told": 1, "learning": {"seconds": 9.5}}
+    (tmp_path / "fits").mkdir()
+    times = {_methods.OURS: 0.02, _methods.AX_TRANSFER: None}
+    (tmp_path / "fits" / "fit.json").write_text(json.dumps({**fit, "proposal": times}))
     text = page(read(tmp_path))
+    for lines in text.split("\n\n"):
+        rows = [line.count(" | ") for line in lines.splitlines() if line.startswith("| ")]
+        assert len({*rows}) <= 1
+    assert "| 24 | 600 | 1 | not finished | 0.02 | 9.5 |" in text
     assert f"| 20 | {np.mean(by_prior):+.3f} ± {(high - low) / 2:.3f} | 3 | met |" in text
     assert "python -m benchmarks.hosts run --out hosts/ --priors 3\n" in text
     # Our optimiser made ten trials only.
