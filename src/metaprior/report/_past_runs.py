@@ -47,7 +47,7 @@ def past_runs(findings: Findings, likeness: Likeness | None) -> Html:
     parts = [_table(findings)]
     if likeness is not None:
         parts.append(matrix(likeness, outliers))
-    return element("div", *parts, class_="columns" if len(parts) > 1 else None)
+    return element("div", *parts, class_="runs" if len(parts) > 1 else None)
 
 
 def _table(findings: Findings) -> Html:
