@@ -94,7 +94,8 @@ def _of_held_out(findings: Findings, quantity: Quantity) -> list[Definition]:
             "calibration error",
             "Root mean squared difference between the confidence level of a band and the share of "
             "held-out observations inside it, over the levels. 0 is perfect, 0.1 means about ten "
-            "percentage points off. Interval: 95 %, by drawing runs again (bootstrap).",
+            "percentage points off. Interval: 95 %, by drawing runs again (bootstrap), which makes "
+            "errors larger on average: it errs on the side of caution.",
         ),
         Definition(
             "coverage",
