@@ -18,7 +18,8 @@ from rich.table import Table
 
 from benchmarks._cost_curve import draw
 from benchmarks._processes import stay_on_one_core
-from benchmarks._rows import MEASUREMENTS, Effort, Row, skipped
+from benchmarks._row import Effort, Row, skipped
+from benchmarks._rows import MEASUREMENTS
 
 
 def main() -> None:

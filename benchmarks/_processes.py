@@ -9,17 +9,20 @@ on the wall shows when no other process runs, and a machine is rarely as quiet a
 """
 
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 ROOT = Path(__file__).parent.parent
 
 T = TypeVar("T")
+Job = TypeVar("Job")
 
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
@@ -30,6 +33,24 @@ ONE_THREAD = {
     # XLA warns about machine features whenever it reads the compilation cache.
     "TF_CPP_MIN_LOG_LEVEL": "3",
 }
+
+
+def in_workers(
+    function: Callable[[Job], T], jobs: Iterable[Job], workers: int
+) -> Iterator[tuple[Job, T]]:
+    """Every job and its result, as they finish, from processes with one thread each.
+
+    - `function`, `jobs`: importable and picklable; jobs start in the given order.
+    """
+    waiting = list(jobs)
+    if not waiting:
+        return
+    os.environ.update(ONE_THREAD)  # read by the libraries of the processes that start now
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(workers, len(waiting)), spawn) as pool:
+        futures = {pool.submit(function, job): job for job in waiting}
+        for future in as_completed(futures):
+            yield futures[future], future.result()
 
 
 def stay_on_one_core() -> None:

@@ -2,19 +2,22 @@
 
 import importlib.util
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from benchmarks.field._learners import prior_of, runs_of
-from benchmarks.field._past import Cell, tpe
+from benchmarks.field._past import REGIMES, Cell, tpe
 from benchmarks.field._pools import Family, Pool
 from benchmarks.field._runs import Searcher, by_belief, in_order
 from metaprior.belief import AbstractBelief, Prior, belief_of
 from metaprior.bo import LogExpectedImprovement, RestlessConfidenceBound
+from metaprior.data import Tasks
 from metaprior.methods import AbstractMethod, TrainedContents, Weighed
 
+LEARN = "learn"
 BOUND = RestlessConfidenceBound()
 # How many of the past's best configurations are asked before a run is left to a GP.
 NUM_BEST = 3
@@ -35,9 +38,40 @@ class Setting(NamedTuple):
         """What a learner learned from the past runs."""
         return prior_of(learner, self.cell, self.family, self.folder)
 
+    @property
+    def past(self) -> Tasks:
+        """The past runs."""
+        return runs_of(self.cell, self.family, self.folder)
 
-def _by(learner: str) -> Callable[[Setting], Searcher]:
-    return lambda setting: by_belief(setting.prior(learner).belief, BOUND)
+
+@dataclass(frozen=True)
+class Method:
+    """A way to search a new task.
+
+    - `learner`: what has to be learned before, if anything; `LEARN` is `learn` with its budget.
+    - `regimes`: where it can be used.
+    - `uses_past`: without, a search is the same in all regimes with the same configurations.
+    """
+
+    search: Callable[[Setting], Searcher]
+    learner: str | None = None
+    regimes: tuple[str, ...] = REGIMES
+    uses_past: bool = True
+
+    def learner_of(self, budget: str) -> str | None:
+        """The learner, by the name under which its prior is kept."""
+        return budget if self.learner == LEARN else self.learner
+
+
+def label(name: str, budget: str) -> str:
+    """The name under which records are kept: what comes from `learn` depends on its budget."""
+    if METHODS[name].learner == LEARN and budget != "normal":
+        return f"{name} ({budget})"
+    return name
+
+
+def _by(learner: str) -> Method:
+    return Method(lambda setting: by_belief(setting.prior(learner).belief, BOUND), learner)
 
 
 def _learn(setting: Setting) -> Searcher:
@@ -53,28 +87,31 @@ def _averaged(setting: Setting) -> Searcher:
 
 
 def weighed(setting: Setting, method: Callable[[AbstractMethod], Weighed]) -> AbstractBelief:
-    """What `learn` chose, in a mixture weighted by evidence instead of behind a guard."""
+    """What `learn` chose, in a mixture weighted by evidence.
+
+    - `method`: the mixture, from the method that `learn` chose, without guard or mixture of its
+      own.
+    """
     prior = setting.prior(setting.budget)
-    tasks = runs_of(setting.cell, setting.family, setting.folder)
-    base = method(prior.method.base)  # pyright: ignore[reportAttributeAccessIssue]
-    contents = TrainedContents(base, base.beside_past(prior.surrogate.unguarded, tasks))
+    base = method(getattr(prior.method, "base", prior.method))
+    contents = TrainedContents(base, base.beside_past(prior.surrogate.unguarded, setting.past))
     belief = belief_of(contents.settings, contents.arrays, setting.family.space.num_inputs)
     assert belief is not None
     return belief
 
 
-def _weighed(past_weight: float) -> Callable[[Setting], Searcher]:
-    def searcher(setting: Setting) -> Searcher:
+def _weighed(past_weight: float) -> Method:
+    def search(setting: Setting) -> Searcher:
         belief = weighed(setting, lambda base: Weighed(base, past_weight=past_weight))
         return by_belief(belief, BOUND)
 
-    return searcher
+    return Method(search, LEARN)
 
 
 def _past_best(setting: Setting) -> Searcher:
     """First the configurations that would have served the past runs best, one after another, then
     the averaged GP with expected improvement."""
-    tasks = runs_of(setting.cell, setting.family, setting.folder)
+    tasks = setting.past
     averaged = setting.prior("averaged").belief
     acquisition = LogExpectedImprovement()
 
@@ -90,7 +127,7 @@ def _past_best(setting: Setting) -> Searcher:
     return in_order(choose)
 
 
-def greedy_portfolio(tasks, pool: Pool, num: int) -> list[int]:
+def greedy_portfolio(tasks: Tasks, pool: Pool, num: int) -> list[int]:
     """Rows of the pool, each the nearest to a past configuration that adds most: the mean over
     past runs of the best value so far, as a share of the run's range, is what is raised.
 
@@ -140,18 +177,18 @@ def _single_task_gp(setting: Setting) -> Searcher:
     return in_order(lambda pool, num, seed: order_by_log_improvement(pool.x, pool.y, num, seed))
 
 
-METHODS: dict[str, Callable[[Setting], Searcher]] = {
-    "learn": _learn,
-    "learn, no guard": _without_guard,
+METHODS: dict[str, Method] = {
+    "learn": Method(_learn, LEARN),
+    "learn, no guard": Method(_without_guard, LEARN),
     "weighed": _weighed(Weighed().past_weight),
     "weighed, no past tasks": _weighed(0.0),
     "ABLR": _by("ablr"),
     "PACOH-MAP": _by("pacoh"),
     "RankWeightedGP": _by("rank"),
-    "averaged GP": _averaged,
-    "past's best, averaged GP": _past_best,
-    "TPE": _tpe,
-    "random": _random,
+    "averaged GP": Method(_averaged, "averaged", uses_past=False),
+    "past's best, averaged GP": Method(_past_best, "averaged"),
+    "TPE": Method(_tpe, uses_past=False),
+    "random": Method(_random, uses_past=False),
 }
 if importlib.util.find_spec("botorch") is not None:
-    METHODS["SingleTaskGP"] = _single_task_gp
+    METHODS["SingleTaskGP"] = Method(_single_task_gp, uses_past=False)

@@ -2,19 +2,19 @@
 
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
+from jaxtyping import Float
 
 from benchmarks.field._pools import Pool
+from benchmarks.field._records import PREDICTED_AFTER, Record
 from metaprior.belief import AbstractBelief
 from metaprior.bo import AbstractAcquisition
 
 NUM_QUERIES = 50
-# After so many queries, predictions of the same points drawn from the pool are written down.
-PREDICTED_AFTER = (1, 4, 8, 16, 32)
+# The same points, drawn from the pool, are predicted after several numbers of queries.
 NUM_PREDICTED = 64
-Record = dict[str, Any]
 
 
 class Searcher(Protocol):
@@ -23,39 +23,63 @@ class Searcher(Protocol):
     def __call__(self, pool: Pool, num: int, seed: int) -> Record: ...
 
 
+class AbstractPredictions(Protocol):
+    """A belief given a run, as much as searching needs."""
+
+    def cdf(
+        self, x: Float[np.ndarray, "m d"], y: Float[np.ndarray, " m"]
+    ) -> Float[np.ndarray, " m"]:
+        """Probability of a value at most `y`."""
+        ...
+
+    def log_density(
+        self, x: Float[np.ndarray, "m d"], y: Float[np.ndarray, " m"]
+    ) -> Float[np.ndarray, " m"]:
+        """Log density of the value `y`."""
+        ...
+
+
 def by_belief(belief: AbstractBelief, acquisition: AbstractAcquisition) -> Searcher:
     """A belief and an acquisition, over the rows of the pool that are left."""
 
+    def think(x: np.ndarray, y: np.ndarray, pool: Pool, rng: np.random.Generator):
+        now = belief.condition(x, y)
+        return now, acquisition.score(now, pool.x, rng).values
+
+    return by_scores(think, belief.trust)
+
+
+def by_scores(
+    think, trust: Callable[[np.ndarray, np.ndarray], float | None] | None = None
+) -> Searcher:
+    """The row of the highest score, again and again, and how well each was predicted.
+
+    - `think`: from a run (inputs and values), the pool and a generator to what is predicted now
+      (`AbstractPredictions`) and a score for every row.
+    - `trust`: weight of what was learned, given a run.
+    """
+
     def search(pool: Pool, num: int, seed: int) -> Record:
         drawn = np.random.default_rng(seed).choice(len(pool.y), NUM_PREDICTED)
+        at = pool.x[drawn], pool.y[drawn]
         taken = np.zeros(len(pool.y), bool)
         order: list[int] = []
-        cdf, predicted, trust = [], {}, {}
+        record: Record = {"cdf": []}
         seconds = 0.0
         for step in range(min(num, len(pool.y))):
             began = time.process_time()
-            now = belief.condition(pool.x[order], pool.y[order])
-            rng = np.random.default_rng([seed, step])
-            values = acquisition.score(now, pool.x, rng).values
-            row = int(np.argmax(np.where(taken, -np.inf, values)))
+            x, y = pool.x[order], pool.y[order]
+            now, scores = think(x, y, pool, np.random.default_rng([seed, step]))
+            row = int(np.argmax(np.where(taken, -np.inf, scores)))
             seconds += time.process_time() - began
-            asked = pool.x[[row]], pool.y[[row]]
-            cdf.append(float(now.cdf(*asked)[0]))
+            record["cdf"].append(float(now.cdf(pool.x[[row]], pool.y[[row]])[0]))
             if step in PREDICTED_AFTER:
-                at = pool.x[drawn], pool.y[drawn]
-                predicted[str(step)] = [now.cdf(*at).tolist(), float(now.log_density(*at).mean())]
-                trust[str(step)] = belief.trust(pool.x[order], pool.y[order])
+                record[f"cdf@{step}"] = now.cdf(*at)
+                record[f"density@{step}"] = float(now.log_density(*at).mean())
+                record[f"trust@{step}"] = None if trust is None else trust(x, y)
             order.append(row)
             taken[row] = True
-        values = pool.y[order].tolist()
-        return {
-            "values": values,
-            "rows": order,
-            "cdf": cdf,
-            "predicted": predicted,
-            "trust": trust,
-            "seconds": seconds / len(order),
-        }
+        return record | {"rows": order, "seconds": seconds / len(order)}
 
     return search
 
@@ -65,8 +89,7 @@ def in_order(choose: Callable[[Pool, int, int], list[int]]) -> Searcher:
 
     def search(pool: Pool, num: int, seed: int) -> Record:
         began = time.process_time()
-        order = choose(pool, num, seed)
-        seconds = (time.process_time() - began) / len(order)
-        return {"values": pool.y[order].tolist(), "rows": order, "seconds": seconds}
+        order = choose(pool, min(num, len(pool.y)), seed)
+        return {"rows": order, "seconds": (time.process_time() - began) / len(order)}
 
     return search

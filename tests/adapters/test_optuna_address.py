@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from metaprior.adapters.optuna import read_history
-from metaprior.adapters.optuna._address import shown_address, without_secrets
+from metaprior.adapters._address import shown_address, without_secrets
 from metaprior.cli._app import app
 
 SECRETS = [

@@ -15,7 +15,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import metaprior as mp
-from metaprior.cli import _learn
+from metaprior.cli import _learn, _place
 from metaprior.cli._app import app
 from metaprior.cli._learn_progress import LearnBar
 from metaprior.findings import Findings, HeldOutScores, PastTask, PredictionScores, Replay
@@ -207,7 +207,7 @@ def test_learn_command_checks_that_it_can_write_before_it_learns(
 def test_learn_command_saves_in_a_second_place_if_the_first_fails(
     runs, learned, tmp_path, monkeypatch
 ):
-    """Somebody puts a file there while the prior is being learned."""
+    """Another process puts a file there while the prior is being learned."""
     out = tmp_path / "prior"
 
     def learn(tasks, **options):
@@ -268,16 +268,18 @@ def test_learn_command_answers_bad_input_in_one_sentence(
 
 
 def test_learn_command_survives_an_interrupt_while_saving(runs, learned, tmp_path, monkeypatch):
-    save = mp.Prior.save
+    save, interrupts = _place.save_prior, []
 
-    def interrupted(prior, folder):
+    def interrupted(prior, folder, **options):
+        interrupts.append(folder)
         os.kill(os.getpid(), signal.SIGINT)
-        return save(prior, folder)
+        return save(prior, folder, **options)
 
-    monkeypatch.setattr(mp.Prior, "save", interrupted)
+    monkeypatch.setattr(_place, "save_prior", interrupted)
     before = signal.getsignal(signal.SIGINT)
     done = invoke("learn", runs, "--out", tmp_path / "prior")
     assert done.exit_code == 0, done.stderr
+    assert interrupts == [tmp_path / "prior"]
     assert mp.load(tmp_path / "prior").findings == FINDINGS
     assert signal.getsignal(signal.SIGINT) is before
 

@@ -50,8 +50,12 @@ def test_learn_by_method_gives_the_same_prior_for_the_same_seed_bit_for_bit(
     other = mp.learn(tasks, method=quick_fpacoh, seed=1)
     assert not np.array_equal(other.history["fit"], hill_prior.history["fit"])
     assert reports == [
-        mp.LearnProgress("training", fraction, quick_fpacoh.summary(), None)
-        for fraction in (0.0, 100 / 150, 1.0)
+        mp.LearnProgress(stage, fraction, quick_fpacoh.summary(), None)
+        for stage, fraction in (
+            ("compiling, and training", 0.0),
+            ("training", 100 / 150),
+            ("training", 1.0),
+        )
     ]
     assert quick_fpacoh.summary() == "FPacohMap(learning_rate=0.01, num_steps=150)"
 

@@ -8,9 +8,10 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from metaprior.belief import AveragedBelief
 from metaprior.data import Run
 from metaprior.learning._exam import exam_of, folds_of
-from metaprior.learning._predict import AveragedPredictors, CompiledPredictors
+from metaprior.learning._predict import CompiledPredictors, ConditionedPredictors
 from metaprior.learning._replay import (
     BETA,
     FEWEST_POINTS,
@@ -185,7 +186,7 @@ def test_replay_uses_the_prior_that_did_not_see_the_run():
     found = replay(
         priors,
         np.array([[0], [1]]),
-        AveragedPredictors(np.zeros(2), np.ones(2)),
+        ConditionedPredictors([AveragedBelief(0.0, 1.0)] * 2),
         exam,
         np.arange(1),
     )
@@ -207,7 +208,7 @@ def test_replay_is_none_if_all_runs_are_short():
         replay(
             priors,
             np.array([[0], [1]]),
-            AveragedPredictors(np.zeros(2), np.ones(2)),
+            ConditionedPredictors([AveragedBelief(0.0, 1.0)] * 2),
             exam,
             np.arange(1),
         )

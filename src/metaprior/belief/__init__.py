@@ -37,6 +37,7 @@ from metaprior.belief._mixture import Groups as Groups
 from metaprior.belief._mixture import equal_group as equal_group
 from metaprior.belief._novelty import NearestKnown as NearestKnown
 from metaprior.belief._novelty import Novelty as Novelty
+from metaprior.belief._past import MeanMap as MeanMap
 from metaprior.belief._past import PastMeans as PastMeans
 from metaprior.belief._past import chosen_runs as chosen_runs
 from metaprior.belief._past import past_means as past_means
@@ -51,6 +52,11 @@ from metaprior.belief._read import is_weighable as is_weighable
 from metaprior.belief._read import stacked_belief as stacked_belief
 from metaprior.belief._settings import Settings as Settings
 from metaprior.belief._settings import method_name as method_name
+from metaprior.belief._shared import BesideInputs as BesideInputs
+from metaprior.belief._shared import OnFeatures as OnFeatures
+from metaprior.belief._shared import SharedKernel as SharedKernel
+from metaprior.belief._shared import SharedMap as SharedMap
+from metaprior.belief._shared import SharedRows as SharedRows
 from metaprior.belief._view import EXPONENTIAL as EXPONENTIAL
 from metaprior.belief._view import IDENTITY as IDENTITY
 from metaprior.belief._view import LOGARITHM as LOGARITHM

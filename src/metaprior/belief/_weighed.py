@@ -1,4 +1,4 @@
-r"""One belief weighted by evidence: learned priors, past tasks and a GP without a past.
+r"""One belief weighted by evidence: learned priors, past tasks and a non-transfer GP.
 
 $$ p(f \mid \text{run}) = \sum_k w_k\, p_k(f \mid \text{run}), \qquad
    w_k \propto \pi_k\, Z_k^{\tau} $$

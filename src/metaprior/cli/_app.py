@@ -1,4 +1,4 @@
-"""The `metaprior` command: its options, and the one place where errors become sentences.
+"""The `metaprior` command and its options.
 
 Commands import what they need when they run, so that `--help` does not wait for it.
 """
@@ -6,33 +6,14 @@ Commands import what they need when they run, so that `--help` does not wait for
 import importlib.util
 import os
 import signal
-import sys
 from pathlib import Path
-from types import FrameType
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
-from metaprior.cli._errors import BAD_INPUT, INTERRUPTED
+from metaprior.cli._commands import Commands, leave
 from metaprior.cli._study import study
 from metaprior.cli._terminal import say
-
-
-class Commands(TyperGroup):
-    """All commands; what the library raises becomes one sentence and an exit code."""
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError:
-            raise  # the reader of a pipe has closed it, which is not an error of the command
-        except (ValueError, OSError, FloatingPointError) as error:
-            say(f"Error: {_sentence(error)}", err=True)
-            raise typer.Exit(BAD_INPUT) from None
-        except KeyboardInterrupt:
-            raise typer.Exit(INTERRUPTED) from None
-
 
 app = typer.Typer(
     cls=Commands,
@@ -45,19 +26,8 @@ app = typer.Typer(
 
 def main() -> None:
     """The console script."""
-    signal.signal(signal.SIGINT, _leave)
+    signal.signal(signal.SIGINT, leave)
     app(prog_name="metaprior")
-
-
-def _leave(signum: int, frame: FrameType | None) -> None:
-    """End the process at once.
-
-    An exception would not do: raised while JAX is called back by Python's garbage collector, which
-    is where a signal during a compilation often arrives, it is swallowed and the command goes on.
-    """
-    if sys.stderr.isatty():
-        os.write(sys.stderr.fileno(), b"\x1b[?25h\n")  # the progress bar had hidden the cursor
-    os._exit(INTERRUPTED)
 
 
 def _print_version(wanted: bool) -> bool:
@@ -418,11 +388,3 @@ def prepare_jax() -> None:
         # Code loaded from the cache is announced by pages of harmless "errors".
         jax.config.update("jax_logging_level", "CRITICAL")
     keep_programs()
-
-
-def _sentence(error: Exception) -> str:
-    """The error as a sentence, without the operating system's error number."""
-    if isinstance(error, OSError) and error.strerror:
-        where = f"{error.filename}: " if error.filename else ""
-        return f"{where}{error.strerror}."
-    return str(error)

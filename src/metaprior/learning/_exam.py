@@ -96,7 +96,7 @@ def examine(
     point = np.arange(exam.y.shape[1])
     counts = (point >= sizes[:, None]) & (point < exam.lengths[rows][..., None, None])
     counts &= is_asked[..., None, None]
-    # Where nothing is left to predict, nobody is asked.
+    # Where nothing is left to predict, nothing is asked.
     which, place, context = where = np.nonzero(counts.any(axis=3))
     run = rows[which, place]
     found = priors.predict(Questions(which, run, sizes[context], exam.x, exam.y))

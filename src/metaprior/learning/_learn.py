@@ -104,15 +104,16 @@ def _learn_by(
 ) -> Prior:
     reports: list[Progress] = []
 
-    def report(fraction: float) -> None:
+    def report(stage: str, fraction: float) -> None:
         if on_progress is not None:
-            on_progress(LearnProgress("training", fraction, method.summary(), None))
+            on_progress(LearnProgress(stage, fraction, method.summary(), None))
 
     def record(progress: Progress) -> None:
         reports.append(progress)
-        report(progress.step / progress.num_steps)
+        report("training", progress.step / progress.num_steps)
 
-    report(0.0)
+    # The first steps wait for the compiler.
+    report("compiling, and training" if method.takes_steps else "training", 0.0)
     features = tasks.features
     if not method.sees_features:
         features = features.without({f.name: UNSEEN for f in features.used})

@@ -3,6 +3,7 @@
 import numpy as np
 from jaxtyping import Float
 
+from metaprior.belief import AveragedBelief
 from metaprior.data import TaskFeatures, Tasks, fit_standardiser
 from metaprior.findings import (
     BASELINE,
@@ -18,7 +19,7 @@ from metaprior.findings import (
 from metaprior.gp import float64
 from metaprior.learning._budget import Budget
 from metaprior.learning._exam import Answers, examine, folds_of, spread_of
-from metaprior.learning._predict import AveragedPredictors
+from metaprior.learning._predict import ConditionedPredictors
 from metaprior.learning._progress import Watch
 from metaprior.learning._replay import replay, summary
 from metaprior.learning._score import (
@@ -75,7 +76,7 @@ def findings_of(tasks: Tasks, selection: Selection, budget: Budget, watch: Watch
     )
 
 
-def _baselines(tasks: Tasks, selection: Selection) -> AveragedPredictors:
+def _baselines(tasks: Tasks, selection: Selection) -> ConditionedPredictors:
     """An averaged GP for each fold: level and spread of values come from the other folds."""
     shuffled = tasks.subset(selection.order)
     folds = folds_of(tasks.num_tasks, len(selection.exam.rows))
@@ -85,8 +86,7 @@ def _baselines(tasks: Tasks, selection: Selection) -> AveragedPredictors:
         for block in held_out
         for others in [shuffled.subset([i for i in range(len(shuffled)) if i not in block])]
     ]
-    y_mean, y_std = ([float(getattr(u, name)) for u in units] for name in ("y_mean", "y_std"))
-    return AveragedPredictors(np.array(y_mean), np.array(y_std))
+    return ConditionedPredictors([AveragedBelief(float(u.y_mean), float(u.y_std)) for u in units])
 
 
 def _held_out(

@@ -54,7 +54,7 @@ def replay(
     # Once the best point of a run has been queried its regret stays 0.
     best = np.max(np.where(is_real, y, -np.inf), axis=1)
     ours = query_order(judged, members[folds], x, y, lengths, enough=best)
-    # Columns of task features tell a GP without a past nothing.
+    # A non-transfer GP learns nothing from columns of task features.
     theirs = query_order(baselines, folds[:, None], x[:, :, columns], y, lengths, enough=best)
     recorded = np.broadcast_to(np.arange(y.shape[1]), y.shape)
     return Regrets(*(_regret(y, lengths, order) for order in (ours, theirs, recorded)))

@@ -109,6 +109,10 @@ class Guarded(AbstractMethod):
     def sees_features(self) -> bool:
         return self.base.sees_features
 
+    @property
+    def takes_steps(self) -> bool:
+        return self.base.takes_steps
+
     @float64
     def blank_surrogate(self, num_columns: int) -> "GuardedSurrogate":
         units = blank_standardiser(num_columns)

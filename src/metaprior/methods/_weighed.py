@@ -84,6 +84,10 @@ class Weighed(AbstractMethod):
         past = PastArrays(*map(jnp.asarray, means))
         return WeighedSurrogate(learned, past, units.y_mean, units.y_std)
 
+    @property
+    def takes_steps(self) -> bool:
+        return self.base.takes_steps
+
     @float64
     def blank_surrogate(self, num_columns: int) -> "WeighedSurrogate":
         """Number and length of the past runs are free: the axes that stand for them are empty."""

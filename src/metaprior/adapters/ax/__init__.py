@@ -2,7 +2,7 @@
 
 # ruff: noqa: E402 (nothing below can be imported without Ax)
 
-from metaprior.adapters._host import require_host
+from metaprior.adapters import require_host
 
 require_host("ax", called="Ax", extra="ax", oldest=1)
 

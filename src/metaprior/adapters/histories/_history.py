@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from metaprior.adapters._host import StudyUse
+from metaprior.adapters import StudyUse
 from metaprior.adapters.histories._parameters import completed_points, given_space, shared_space
 from metaprior.adapters.histories._trials import StudyTrials
-from metaprior.data import Bounds, Space, Tasks, checked_features, direction_sign
+from metaprior.data import Bounds, Quantity, Space, Tasks, checked_features, direction_sign
 from metaprior.words import listed
 
 
@@ -74,6 +74,7 @@ def history_of(
     features: Iterable[str] | str,
     value_bounds: Bounds | None,
     no_feature: Callable[[str, str], str],
+    quantity: Quantity | None = None,
 ) -> History:
     """The studies as tasks over one space: the given one, or what their parameters share.
 
@@ -83,6 +84,7 @@ def history_of(
     - `features`: attributes of the studies that say something of the task.
     - `no_feature`: the sentence for an attribute that no study has, given its name and what there
       is.
+    - `quantity`: what the value is called.
     """
     _require_some(found, where)
     chosen = shared_space(found) if space is None else given_space(found, space)
@@ -99,6 +101,7 @@ def history_of(
         features=_features(used, names_of_features, no_feature) if names_of_features else None,
         value_bounds=value_bounds,
         names=[study.name for study in used],
+        quantity=quantity,
     )
     return History(
         tasks,
@@ -112,6 +115,10 @@ def _require_some(studies: list[StudyTrials], where: str) -> None:
     if all(study.reason for study in studies):
         reasons = Counter(study.reason for study in studies)
         told = [f"{reason} ({count})" for reason, count in reasons.most_common()]
+        lost = sum((Counter(study.left_out) for study in studies), Counter())
+        if lost:
+            counts = [f"{count} {word}" for word, count in lost.most_common()]
+            told.append(f"trials left out are {listed(counts)}")
         number = "the study" if len(studies) == 1 else f"any of the {len(studies)} studies"
         raise NothingUsable(
             f"Nothing can be learned from {number} in {where}: {listed(told)}; choose others."

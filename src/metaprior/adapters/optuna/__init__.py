@@ -2,11 +2,11 @@
 
 # ruff: noqa: E402 (nothing below can be imported without Optuna)
 
-from metaprior.adapters._host import require_host
+from metaprior.adapters import require_host
 
 require_host("optuna", called="Optuna", extra="optuna", oldest=5)
 
-from metaprior.adapters._host import StudyUse as StudyUse
+from metaprior.adapters import StudyUse as StudyUse
 from metaprior.adapters.histories import History as History
 from metaprior.adapters.optuna._history import load_tasks as load_tasks
 from metaprior.adapters.optuna._history import read_history as read_history

@@ -52,7 +52,7 @@ class StudyProposer:
 
     def asked(self, study: Study) -> dict[str, BaseDistribution]:
         """The newest distribution of every parameter that is modelled."""
-        self._read(study, study.get_trials(deepcopy=False))
+        self._read(study, _all_trials(study))
         if self._window is None:
             return {}
         names = [name for name, _ in self._window.ranges]
@@ -109,11 +109,11 @@ class StudyProposer:
         self, study: Study, trial: FrozenTrial, free: Collection[str] | None
     ) -> dict[str, Any]:
         """The next point, recomputed if another worker proposed the same point meanwhile."""
-        proposal, trials = {}, study.get_trials(deepcopy=False)
+        proposal, trials = {}, _all_trials(study)
         for _ in range(MOST_ATTEMPTS):
             proposal = self._next_point(study, trial, trials, free)
             known = {_name(other): other.params for other in trials}
-            trials = study.get_trials(deepcopy=False)
+            trials = _all_trials(study)
             news = [t.params for t in trials if t.params != known.get(_name(t), {})]
             if not any(self._is_near(proposal, params) for params in news):
                 break
@@ -185,7 +185,7 @@ class StudyProposer:
         """Read the trials that finished since the last call."""
         finished = {_name(trial): trial for trial in trials if trial.state.is_finished()}
         if not self._read_trials.keys() <= finished.keys():
-            self._start()  # another study, or the trials of another bracket
+            self._start()  # another study
         new = [trial for name, trial in finished.items() if name not in self._read_trials]
         self._read_trials = finished
         for trial in new:
@@ -277,7 +277,6 @@ class StudyProposer:
 
     def _running(self, trials: Sequence[FrozenTrial], trial: FrozenTrial) -> list[FrozenTrial]:
         """Running trials other than `trial`; what was proposed to finished ones is forgotten."""
-        # A trial that is not among `trials` may be running, too: in another bracket of Hyperband.
         for name in self._read_trials:
             self._proposals.pop(name, None)
         return [t for t in trials if t.state == TrialState.RUNNING and t.number != trial.number]
@@ -309,6 +308,13 @@ class StudyProposer:
         if not self._warned.issuperset(about):
             self._warned.update(about)
             warnings.warn(sentence, UserWarning, stacklevel=2)
+
+
+def _all_trials(study: Study) -> list[FrozenTrial]:
+    """All trials, whichever bracket they are in: HyperbandPruner shows a sampler those of the next
+    trial's bracket, which would be proposed again in the others. A complete trial has the same
+    value in every bracket, and a pruned one is compared with those that came further."""
+    return Study.get_trials(study, deepcopy=False)
 
 
 def _name(trial: FrozenTrial) -> TrialName:

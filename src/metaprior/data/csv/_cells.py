@@ -6,9 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from metaprior.data import Categorical
-from metaprior.data._dimensions import Choice, Dimension
-from metaprior.data._points import Column, Complaint
+from metaprior.data import Categorical, Choice, Column, Complaint, Dimension
 from metaprior.words import shortened
 
 # What `float` takes is more than people write: 1_000, infinity, nan.

@@ -23,9 +23,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 import numpy as np
 from jaxtyping import Float
 
-from metaprior.data import Categorical, Integer, Real
-from metaprior.data._dimensions import Dimension
-from metaprior.data._points import Complaint
+from metaprior.data import Categorical, Complaint, Dimension, Integer, Real
 from metaprior.data.csv._cells import BOOLS, number, refuse_missing
 from metaprior.words import shortened
 
