@@ -1,5 +1,7 @@
 """The first queries: those of the optimiser, with numbers that follow from the prior."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -30,12 +32,8 @@ def test_first_queries_beat_a_random_one_more_often_than_the_best_of_many(bare_p
         assert 0.0 <= query.beats_best < query.beats_one
 
 
-def test_first_queries_of_a_prior_to_minimise_are_low():
-    runs = [(points, [-y for y in values]) for points, values in make_runs(SPACE, 6, 12)]
-    tasks = mp.Tasks.from_runs(
-        runs, space=SPACE, direction="minimize", quantity=Quantity("loss", "V")
-    )
-    prior = mp.learn(tasks, method=mp.methods.FPacohMap(num_steps=60, learning_rate=1e-2), seed=0)
+def test_first_queries_of_a_prior_to_minimise_are_low(bare_prior):
+    prior = replace(bare_prior, direction="minimize", quantity=Quantity("loss", "V"))
     queries = first_queries(prior)
     assert all(query.mean < query.usual and query.beats_one > 0.5 for query in queries)
     page = query_cards(queries, prior, list(SPACE.names))

@@ -180,20 +180,16 @@ def test_report_defines_every_number_that_it_shows(path):
         assert words in page.text, words
 
 
-def test_report_says_so_where_the_unit_of_an_error_is_unknown(line_prior, tmp_path):
+def test_report_names_the_baseline_of_its_findings_and_an_unknown_unit(line_prior, tmp_path):
+    """Findings of an earlier version: another baseline, and errors without the spread."""
     found = findings_for(make_runs(LINE, 3, 6))
     assert found.held_out is not None
-    findings = replace(found, held_out=replace(found.held_out, spread=None))
+    held_out = replace(found.held_out, spread=None)
+    findings = replace(found, held_out=held_out, baseline="fitted <GP>")
     page = read(write_report(replace(line_prior, findings=findings), tmp_path / "r.html"))
+    assert "veraged GP" not in page.text and page.text.count("itted <GP>") >= 8
     assert "squared error of the same predictions, in units of the past values' spread" in page.text
     assert "in units of the standard deviation of all past values" in page.text
-
-
-def test_report_names_the_baseline_that_its_findings_name(line_prior, tmp_path):
-    findings = replace(findings_for(make_runs(LINE, 3, 6)), baseline="fitted <GP>")
-    page = read(write_report(replace(line_prior, findings=findings), tmp_path / "r.html"))
-    assert "averaged GP" not in page.text and "Averaged GP" not in page.text
-    assert page.text.count("itted <GP>") >= 8
 
 
 def test_report_asks_to_check_an_outlier_and_not_to_drop_it(path):
