@@ -10,6 +10,7 @@ import scipy.stats
 import metaprior as mp
 from metaprior.findings import Example, Findings, PastTask
 from metaprior.methods import FixedGP, FPacohMap, Weighed
+from metaprior.report import write_report
 from metaprior.report._relations import likeness_of, matrix, rank_correlation
 
 SPACE = mp.Space(x=mp.Real(0.0, 10.0), kind=mp.Categorical(["a", "b"]))
@@ -60,6 +61,13 @@ def test_likeness_of_a_prior_that_holds_its_past_names_the_runs():
     assert "odd &lt;one&gt;" in page and page.count("<td") == 16
     assert page.count('class="outlier"') == 1
     assert page.count('class="unlike"') == np.sum(found.correlation < 0.0)
+
+
+def test_report_shows_likeness_where_nothing_else_was_measured(tmp_path):
+    prior = mp.load(Path(__file__).parents[1] / "store" / "format_2" / "weighed_fpacoh_map")
+    assert prior.findings is None
+    text = write_report(prior, tmp_path / "report.html").read_text()
+    assert 'id="past-runs"' in text and "Which runs look alike" in text
 
 
 @pytest.mark.slow

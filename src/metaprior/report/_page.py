@@ -245,9 +245,9 @@ def _posteriors(drawn: list[Figure]) -> list[Html]:
 
 def _past_runs(prior: Prior, findings: Findings) -> list[Html]:
     likeness = likeness_of(prior, findings)
-    if not findings.tasks:
+    if not findings.tasks and likeness is None:
         return []
-    lead = findings_on_runs(findings.tasks)
+    lead = findings_on_runs(findings.tasks) if findings.tasks else []
     return [section("past-runs", "The past runs", lead, past_runs(findings, likeness))]
 
 

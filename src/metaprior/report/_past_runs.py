@@ -44,7 +44,7 @@ def _typical(tasks: Sequence[PastTask]) -> str:
 def past_runs(findings: Findings, likeness: Likeness | None) -> Html:
     """The table of runs, those to check first, and the matrix of which look alike."""
     outliers = frozenset(task.label for task in findings.tasks if task.outlier)
-    parts = [_table(findings)]
+    parts = [_table(findings)] if findings.tasks else []
     if likeness is not None:
         parts.append(matrix(likeness, outliers))
     return element("div", *parts, class_="runs" if len(parts) > 1 else None)
