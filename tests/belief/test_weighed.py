@@ -109,7 +109,9 @@ def mixture(spread=1.0):
             Part(with_every_residual(learned(spread)), 0.6, True),
             Part(past_members(MEANS), 0.3, True),
             Part(AveragedBelief(LEVEL, UNIT), 0.1, False),
-        )
+        ),
+        temper=1.0,
+        guarded=learned(spread),
     )
 
 
@@ -312,9 +314,12 @@ def test_weighed_belief_samples_and_paths_have_the_moments_of_the_mixture():
 
 def test_weighed_belief_trust_falls_only_when_the_run_is_unlike_the_past():
     belief = WeighedBelief(
-        (Part(past_members(MEANS), 0.9, True), Part(AveragedBelief(LEVEL, UNIT), 0.1, False))
+        (Part(past_members(MEANS), 0.9, True), Part(AveragedBelief(LEVEL, UNIT), 0.1, False)),
+        temper=1.0,
+        guarded=learned(),
     )
-    x = np.random.default_rng(5).uniform(size=(25, D))
+    # With many more points a GP that does not transfer knows the function as well.
+    x = np.random.default_rng(5).uniform(size=(20, D))
     like = LEVEL + 1 + UNIT * np.sin(4.0 * x[:, 0] + 1)
     unlike = LEVEL + UNIT * np.sin(9.0 * x[:, 1])
     assert belief.trust(x, like) > 0.9
