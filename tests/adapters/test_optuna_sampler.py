@@ -187,7 +187,12 @@ class TestSpacesThatDiffer:
         study = new_study(
             MetaPriorSampler(untrained_prior, seed=0, independent_sampler=NobodyIsAsked())
         )
-        study.optimize(lambda trial: height(trial.suggest_float("x", -1.0, 1.0), 5.0), n_trials=12)
+        with pytest.warns(UserWarning) as warned:
+            study.optimize(
+                lambda trial: height(trial.suggest_float("x", -1.0, 1.0), 5.0), n_trials=12
+            )
+        assert len(warned) == 1
+        assert "does not ask for what its prior knows: 'z' (held at 5)." in str(warned[0].message)
         assert all(set(p) == {"x"} for p in points(study))
         assert abs(study.best_params["x"] - TOP["x"]) < 0.05
 

@@ -79,7 +79,7 @@ class Window:
             return None
         encoded = {}
         for i, (name, r) in enumerate(self.ranges):
-            at = r.coordinate(point[name]) if name in point else _middle(r.dimension)
+            at = r.coordinate(point[name]) if name in point else middle_of(r.dimension)
             if at is None:
                 return None
             encoded[f"x{i}"] = at
@@ -224,10 +224,10 @@ def _same(value: Any, other: Any) -> bool:
     return math.isclose(value, other, rel_tol=1e-9)
 
 
-def _middle(dimension: Dimension) -> Any:
-    """The middle of a dimension without units, or its first choice."""
+def middle_of(dimension: Dimension) -> Any:
+    """The middle of a dimension, or its first choice."""
     if isinstance(dimension, Categorical):
-        return 0
+        return dimension.choices[0]
     (value,) = dimension.decode(np.array([[0.5]]))
     return value
 

@@ -1,7 +1,7 @@
 """From the trials of many studies to tasks, with a line on every study, used or not."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
@@ -160,14 +160,14 @@ def _placed(found: list[StudyTrials], where: str, space: Space | None) -> _Place
     """The studies in the given space, or in what their parameters share."""
     _require_some(found, where)
     chosen = shared_space(found) if space is None else given_space(found, space)
-    _require_some(chosen.studies, where)
+    _require_some(chosen.studies, where, chosen.notes)
     used = [study for study in chosen.studies if not study.reason]
     points, gaps = completed_points(used, chosen.space)
     uses = [_use(study) for study in chosen.studies]
     return _Placed(chosen.space, used, points, uses, [*chosen.notes, *gaps])
 
 
-def _require_some(studies: list[StudyTrials], where: str) -> None:
+def _require_some(studies: list[StudyTrials], where: str, notes: Sequence[str] = ()) -> None:
     if all(study.reason for study in studies):
         reasons = Counter(study.reason for study in studies)
         told = [f"{reason} ({count})" for reason, count in reasons.most_common()]
@@ -177,7 +177,8 @@ def _require_some(studies: list[StudyTrials], where: str) -> None:
             told.append(f"trials left out are {listed(counts)}")
         number = "the study" if len(studies) == 1 else f"any of the {len(studies)} studies"
         raise NothingUsable(
-            f"Nothing can be learned from {number} in {where}: {listed(told)}; choose others."
+            f"Nothing can be learned from {number} in {where}: {listed(told)}; choose others"
+            f"{' or change the space. ' if notes else '.'}{' '.join(notes)}"
         )
 
 

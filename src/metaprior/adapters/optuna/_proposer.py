@@ -13,7 +13,13 @@ from optuna.trial import FrozenTrial, TrialState
 
 from metaprior.adapters.histories import switches, with_switches
 from metaprior.adapters.optuna._pruned import EarlyStops
-from metaprior.adapters.optuna._study_window import in_space, news, study_window, whole_window
+from metaprior.adapters.optuna._study_window import (
+    gone,
+    in_space,
+    news,
+    study_window,
+    whole_window,
+)
 from metaprior.adapters.optuna._values import Objectives, OneValue, optimizer_for
 from metaprior.belief import Priors
 from metaprior.bo import MultiOptimizer, StoppingHint, Window
@@ -210,7 +216,7 @@ class StudyProposer:
             if window != self._window or is_new_constraint:
                 self._look_through(window)
                 new = list(finished.values())
-            self._warn_of_what_is_new(study, window)
+            self._warn_of_what_differs(study, window)
         objectives = Objectives(study, self._priors)
         for trial in new:
             self._tell(objectives, trial)
@@ -301,7 +307,7 @@ class StudyProposer:
             np.random.SeedSequence([self._seed, len(self._read_trials)]).generate_state(1)[0]
         )
 
-    def _warn_of_what_is_new(self, study: Study, window: Window | None) -> None:
+    def _warn_of_what_differs(self, study: Study, window: Window | None) -> None:
         if window is None:
             self._warn(
                 [""],
@@ -310,12 +316,23 @@ class StudyProposer:
                 "they are sampled independently until it gets a prior that was learned for them.",
             )
             return
-        found = {name: words for name, words in news(window).items() if name not in self._warned}
-        self._warn(
-            list(found),
-            f"Study {study.study_name!r} has what its prior does not know: "
-            f"{listed(list(found.values()), 8)}; there, the trials of this study decide.",
-        )
+        new = self._unsaid(news(window))
+        lost = self._unsaid(gone(window, self._distributions, self._shown))
+        sentences = []
+        if new:
+            sentences.append(
+                f"Study {study.study_name!r} has what its prior does not know: "
+                f"{listed(list(new.values()), 8)}; there, the trials of this study decide."
+            )
+        if lost:
+            sentences.append(
+                f"Study {study.study_name!r} does not ask for what its prior knows: "
+                f"{listed(list(lost.values()), 8)}."
+            )
+        self._warn([*new, *lost], " ".join(sentences))
+
+    def _unsaid(self, found: dict[str, str]) -> dict[str, str]:
+        return {name: words for name, words in found.items() if name not in self._warned}
 
     def _warn(self, about: Collection[str], sentence: str) -> None:
         """Warn of each thing once in the life of this proposer."""

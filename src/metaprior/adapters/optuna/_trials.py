@@ -82,7 +82,7 @@ def read_outputs_of(name: str, storage: BaseStorage, outputs: Mapping[str, str])
         if any(each not in values for each in limits):
             left_out["without the constraint"] += 1
         else:
-            usable.append(_usable(trial, {each: values[each] for each in outputs}))
+            usable.append(_usable(trial, {each: float(values[each]) for each in outputs}))
     reason = TOO_FEW_TRIALS if len(usable) < FEWEST_TRIALS else ""
     return StudyTrials(name, "", usable, dict(left_out), reason, study.user_attrs)
 

@@ -32,6 +32,7 @@ WIDENED = 0.05
 DECADES = 2.0
 # More texts than this in one column are names, dates or remarks, and no choices.
 MOST_CHOICES = 64
+CONDITION = "; if it exists only under a condition, say so with `when` in a space file"
 # float64 tells neighbouring positions apart up to here; see `Integer`.
 _LARGEST_INTEGER = 2**40
 # A column on a grid has so many different numbers, or each of them so often; and that all are
@@ -63,7 +64,7 @@ def infer_dimension(
 
     - `bounds`: of numbers: those of the `"data"`, or `"wider"` ones.
     """
-    refuse_missing(cells, complain)
+    refuse_missing(cells, complain, else_=CONDITION)
     numbers = [number(cell) for cell in cells]
     are_numbers = [value is not None for value in numbers]
     if not any(are_numbers):
