@@ -18,7 +18,7 @@ import metaprior as mp
 from metaprior.cli import _learn, _place
 from metaprior.cli._app import app
 from metaprior.cli._learn_progress import LearnBar
-from metaprior.findings import Findings, HeldOutScores, PastTask, PredictionScores, Replay
+from metaprior.findings import Example, Findings, HeldOutScores, PastTask, PredictionScores, Replay
 from tests.quick_learn import quick_learn
 
 FINDINGS = Findings(
@@ -69,6 +69,24 @@ def learned(monkeypatch):
 
     monkeypatch.setattr("metaprior.cli._learn.learn", learn)
     return calls
+
+
+@pytest.mark.parametrize(
+    ("options", "private", "examples"),
+    [([], False, 1), (["--no-examples"], False, 0), (["--private"], True, 0)],
+)
+def test_learn_command_keeps_examples_only_if_it_may(
+    runs, learned, tmp_path, options, private, examples
+):
+    told = Example(points=({"x": 0.5, "z": 1.0},), values=(1.25,))
+    learned.findings = replace(FINDINGS, examples=(told,))
+    done = invoke("learn", runs, "--out", tmp_path / "prior", *options)
+    assert done.exit_code == 0, done.output
+    assert learned.options["private"] is private
+    findings = mp.load(tmp_path / "prior").findings
+    assert findings is not None and len(findings.examples) == examples
+    card = (tmp_path / "prior" / "README.md").read_text()
+    assert ("points and values of 1 run" in card) == bool(examples)
 
 
 def test_learn_command_reads_learns_and_saves(runs, learned, tmp_path, hill_runs):

@@ -47,6 +47,18 @@ def test_card_shows_what_was_measured(prior):
     assert "vanilla" not in card
 
 
+def test_card_says_which_points_of_past_runs_are_there(prior):
+    assert "No point of a past run." in model_card(prior)
+    runs = [([[0.1], [0.5], [0.7]], [0.0, 1.0, 0.5]), ([[0.2], [0.9]], [0.5, 0.1])]
+    tasks = mp.Tasks.from_runs(runs, space=prior.space)
+    keeping = mp.learn(tasks, method=mp.methods.RankWeightedGP(num_steps=1))
+    assert "The arrays hold the points of 2 past runs" in model_card(keeping)
+    with pytest.raises(ValueError, match="RankWeightedGP keeps points of past runs"):
+        mp.learn(tasks, method=mp.methods.RankWeightedGP(), private=True)
+    with pytest.raises(ValueError, match="Weighed keeps points of past runs"):
+        mp.learn(tasks, method=mp.methods.Weighed(), private=True)
+
+
 def test_card_says_that_nothing_was_measured(prior):
     card = model_card(prior)
     assert f"**{NOTHING_MEASURED.verdict}**" in card.splitlines()

@@ -66,6 +66,13 @@ class PastMeans(NamedTuple):
         return MeanMap.of(self).values(x)[..., 0]
 
 
+def runs_held(arrays: Mapping[str, np.ndarray]) -> int:
+    """Of how many past runs the arrays of a prior hold the points."""
+    if ".past.mask" in arrays:  # of rank-weighted processes; the others are padding
+        return int(np.any(arrays[".past.mask"], axis=1).sum())
+    return len(arrays.get(".past.x", ()))
+
+
 def chosen_runs(num: int) -> Int[np.ndarray, " t"]:
     """Which of `num` past runs are kept: at most `MOST_RUNS` of them, evenly chosen."""
     return np.unique(np.linspace(0, num - 1, min(num, MOST_RUNS)).round().astype(int))

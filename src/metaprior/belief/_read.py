@@ -265,18 +265,19 @@ def _weighed(settings: Settings, arrays: StackedArrays, num_columns: int) -> Wei
         past.take(".unit"),
     )
     past.require_none_left()
+    if settings["past_weight"] > 0.0 and not len(x):
+        raise ValueError(".past.x has no past runs where they have weight")
     # `has_belief` lets no other kind of method through.
     assert isinstance(learned, ProcessBelief)
     averaged = _averaged(settings, arrays, num_columns)
     past_weight, plain_weight = settings["past_weight"], settings["plain_weight"]
     learned_weight, residuals = 1.0 - past_weight - plain_weight, with_every_residual(learned)
-    parts = (
-        Part(residuals, learned_weight, has_past=True, sees_features=True),
-        Part(past_members(means), past_weight, has_past=True),
-        Part(averaged, plain_weight, has_past=False),
-    )
+    parts = [Part(residuals, learned_weight, has_past=True, sees_features=True)]
+    if past_weight > 0.0:  # else there may be no past runs
+        parts.append(Part(past_members(means), past_weight, has_past=True))
+    parts.append(Part(averaged, plain_weight, has_past=False))
     guarded = GuardedBelief(learned, averaged, GuardSettings())
-    return WeighedBelief(tuple(p for p in parts if p.weight > 0.0), settings["temper"], guarded)
+    return WeighedBelief(tuple(parts), settings["temper"], guarded)
 
 
 def _rank_weighted(settings: Settings, arrays: StackedArrays, num_columns: int) -> AbstractBelief:

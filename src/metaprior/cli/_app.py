@@ -156,6 +156,14 @@ def learn(
     budget: Annotated[
         str, typer.Option(help="fast, normal, thorough, or a number of seconds.")
     ] = "normal",
+    private: Annotated[
+        bool,
+        typer.Option("--private", help="Keep no point of a past run in the prior's files."),
+    ] = False,
+    no_examples: Annotated[
+        bool,
+        typer.Option("--no-examples", help="Keep no points with values; implied by --private."),
+    ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Replace the prior that is in the folder.")
     ] = False,
@@ -187,6 +195,10 @@ def learn(
 
         if out is not None or force:
             raise ValueError("--lifelong keeps its own versions; leave --out and --force out.")
+        if private or no_examples:
+            raise ValueError(
+                "--lifelong keeps the runs themselves; leave --private and --no-examples out."
+            )
         run_learn_lifelong(runs, lifelong, wanted=wanted, seed=seed, budget=budget, as_json=as_json)
         return
     code = run_learn(
@@ -196,6 +208,8 @@ def learn(
         seed=seed,
         budget=budget,
         force=force,
+        private=private,
+        examples=not (no_examples or private),
         as_json=as_json,
     )
     raise typer.Exit(code)

@@ -5,6 +5,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +31,15 @@ def run_learn(
     seed: int,
     budget: str,
     force: bool,
+    private: bool,
+    examples: bool,
     as_json: bool,
 ) -> int:
     """Learn a prior from the runs in `sources` and save it in `out`; the exit code.
 
     Whether `out` can be written is checked before learning.
+
+    - `private`: keep no point of a past run; `examples`: keep some with their values.
     """
     effort = budget_of(budget)
     check_place(out, force=force)
@@ -44,7 +49,9 @@ def run_learn(
     if not as_json:
         print_read(past, console)
     with LearnBar(Console(stderr=True)) as progress:
-        prior = learn(past.tasks, budget=effort, seed=seed, on_progress=progress)
+        prior = learn(past.tasks, budget=effort, seed=seed, private=private, on_progress=progress)
+    if not examples and prior.findings is not None:
+        prior = replace(prior, findings=prior.findings.without_examples())
     findings = prior.findings or NOTHING_MEASURED
     with _undisturbed():
         place, problem = save_somewhere(prior, out, force=force)

@@ -5,7 +5,7 @@ report, the commands and lifelong learning read it. A field is stored under its 
 """
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from metaprior.findings._from_json import read_record
@@ -162,6 +162,10 @@ class Findings:
     def remarks(self) -> tuple[str, ...]:
         """The notes, after the one on an interruption if there was one."""
         return (INTERRUPTED, *self.notes) if self.interrupted else self.notes
+
+    def without_examples(self) -> "Findings":
+        """The record without points and values of past runs."""
+        return replace(self, examples=())
 
     def to_json(self) -> dict[str, Any]:
         """The record as plain JSON."""

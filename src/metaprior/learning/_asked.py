@@ -29,31 +29,39 @@ from metaprior.methods import (
 
 
 def asked_method(
-    method: AbstractGradientMethod, members: int, *, sees_features: bool = False
+    method: AbstractGradientMethod, members: int, *, alone: bool = False
 ) -> Weighed | Guarded:
     """The method around the chosen one, of which there are so many members.
 
-    - `sees_features`: whether the members see features of tasks. They then know which past tasks
-      the new one is like; single past tasks do not, and are left out.
+    - `alone`: without single past tasks: if the members see features of tasks, they know which past
+      tasks the new one is like, and single ones do not; or if the points of past runs are private.
     """
     base: AbstractMethod = method if members == 1 else Ensemble(method, members)
     settings = {"name": type(base).__name__, **settings_of(base)}
     if not (is_weighable(settings) and has_belief(settings)):
         return Guarded(base)
-    return Weighed(base, past_weight=0.0) if sees_features else Weighed(base)
+    return Weighed(base, past_weight=0.0) if alone else Weighed(base)
 
 
 def asked_contents(
-    method: AbstractGradientMethod, members: AbstractSurrogate, count: int, tasks: Tasks
+    method: AbstractGradientMethod,
+    members: AbstractSurrogate,
+    count: int,
+    tasks: Tasks,
+    *,
+    private: bool = False,
 ) -> TrainedContents:
     """What was learned from `tasks`, as users ask it.
 
     - `members`: surrogates of `method`, stacked; `count` of them.
     - `tasks`: as the members see them.
+    - `private`: whether no point of a past run may be among it.
     """
     learned = entry(members, 0) if count == 1 else EnsembleSurrogate(members)
-    around = asked_method(method, count, sees_features=tasks.space_of_points is not None)
-    return TrainedContents(around, around.around(learned, tasks))
+    alone = private or tasks.space_of_points is not None
+    around = asked_method(method, count, alone=alone)
+    asked = around.around(learned, tasks)
+    return TrainedContents(around, asked.without_points() if private else asked)
 
 
 def asked_predictors(
@@ -62,6 +70,8 @@ def asked_predictors(
     count: int,
     tasks: Tasks,
     folds: list[Fold],
+    *,
+    private: bool = False,
 ) -> AbstractPredictors:
     """What was learned without each fold, as users would ask it.
 
@@ -72,7 +82,7 @@ def asked_predictors(
     width, beliefs = tasks.x.shape[2], []
     for fold, others in enumerate(without_each(tasks, folds)):
         own = entry(members, np.arange(fold * count, (fold + 1) * count))
-        beliefs.append(asked_contents(method, own, count, others).belief(width))
+        beliefs.append(asked_contents(method, own, count, others, private=private).belief(width))
     if tasks.space_of_points is None:
         return ConditionedPredictors(beliefs)
     return FeaturedPredictors(beliefs, tasks.space_of_points)

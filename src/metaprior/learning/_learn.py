@@ -36,6 +36,7 @@ def learn(
     candidates: Sequence[AbstractGradientMethod] | None = None,
     budget: str | float = "normal",
     seed: int = 0,
+    private: bool = False,
     on_progress: OnLearnProgress | None = None,
 ) -> Prior: ...
 @overload
@@ -44,6 +45,7 @@ def learn(
     *,
     method: AbstractMethod | None,
     seed: int = 0,
+    private: bool = False,
     on_progress: OnLearnProgress | None = None,
 ) -> Prior: ...
 @float64
@@ -54,6 +56,7 @@ def learn(
     candidates: Sequence[AbstractGradientMethod] | None = None,
     budget: str | float = "normal",
     seed: int = 0,
+    private: bool = False,
     on_progress: OnLearnProgress | None = None,
 ) -> Prior:
     """A prior over functions, learned from past runs.
@@ -73,6 +76,8 @@ def learn(
     - `budget`: how much to try: `"fast"`, `"normal"`, `"thorough"`, or a number of seconds.
     - `seed`: the same seed on the same machine gives the same prior, bit for bit, unless the budget
       is in seconds.
+    - `private`: keep no point of a past run: none as an example, and none among what is asked. What
+      was learned from all of them stays (see the files of a prior in the documentation).
     - `on_progress`: called now and then with a `metaprior.LearnProgress`.
 
     `prior.history` has the terms of the objective in the training that made the prior, one value
@@ -90,11 +95,16 @@ def learn(
             "or `candidates` to choose among several."
         )
     keep_programs()
+    if method is not None and private and method.keeps_points:
+        raise ValueError(
+            f"{type(method).__name__} keeps points of past runs, and `private` forbids that; give "
+            "another method, such as Guarded(FPacohMap())."
+        )
     if method is not None:
         return _learn_by(method, tasks, seed, on_progress)
     if candidates is not None:
         require_candidates(candidates)
-    return _learn_by_choice(tasks, candidates, budget_named(budget), seed, on_progress)
+    return _learn_by_choice(tasks, candidates, budget_named(budget), seed, private, on_progress)
 
 
 def _learn_by(
@@ -128,6 +138,7 @@ def _learn_by_choice(
     candidates: Sequence[AbstractGradientMethod] | None,
     budget: Budget,
     seed: int,
+    private: bool,
     on_progress: OnLearnProgress | None,
 ) -> Prior:
     lanes = (
@@ -146,11 +157,16 @@ def _learn_by_choice(
             watch=watch,
             on_progress=on_progress,
             features=features,
+            private=private,
         )
         findings = findings_of(tasks, selection, budget, watch)
+    if private:
+        findings = findings.without_examples()
     features = selection.features
     seen = tasks.with_feature_columns(features) if features.used else tasks
-    trained = asked_contents(selection.method, selection.learned, selection.members, seen)
+    trained = asked_contents(
+        selection.method, selection.learned, selection.members, seen, private=private
+    )
     history = selection.history
     if selection.members == 1:
         history = {name: terms[0] for name, terms in history.items()}

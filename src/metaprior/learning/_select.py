@@ -64,12 +64,14 @@ def select(
     watch: Watch,
     on_progress: OnLearnProgress | None = None,
     features: TaskFeatures = NO_FEATURES,
+    private: bool = False,
 ) -> Selection:
     """Choose a configuration on held-out runs of `tasks`, and train it on all of them.
 
     - `lanes`: the configurations; those of one lane are of one class and shape and race each other
       with the whole budget, and the best of all lanes wins.
     - `features`: of the tasks; the used ones join the race one after another.
+    - `private`: whether what users ask may hold no point of a past run.
     """
 
     def report(stage: str, fraction: float, trying: str, best: float | None) -> None:
@@ -98,7 +100,7 @@ def select(
     if batch.steps < first.steps and (watch.interrupted or batch.steps == 0):
         return _unfinished(races, past, tried, watch)
     report("judging it on held-out runs", CONFIRM, method.summary(), first.score)
-    return _judged(batch, past, budget.members, tried, watch)
+    return _judged(batch, past, budget.members, tried, watch, private)
 
 
 def _confirm(
@@ -119,7 +121,9 @@ def _confirm(
     return batch
 
 
-def _judged(batch: Batch, past: Past, num_seeds: int, tried: int, watch: Watch) -> Selection:
+def _judged(
+    batch: Batch, past: Past, num_seeds: int, tried: int, watch: Watch, private: bool
+) -> Selection:
     """One member or all of them, whichever predicts held-out runs better."""
     num_folds = len(past.folds)
     held_out = np.array([entry.fold is not None for entry in batch.entries])
@@ -140,7 +144,7 @@ def _judged(batch: Batch, past: Past, num_seeds: int, tried: int, watch: Watch) 
         members,
         entry_of(surrogates, rows[-1]),
         {name: terms[rows[-1]] for name, terms in batch.history.items()},
-        asked_predictors(method, without_folds, members, past.tasks, past.folds),
+        asked_predictors(method, without_folds, members, past.tasks, past.folds, private=private),
         past.exam,
         past.order,
         tried,

@@ -111,6 +111,10 @@ class Guarded(AbstractMethod):
         return self.base.sees_features
 
     @property
+    def keeps_points(self) -> bool:
+        return self.base.keeps_points
+
+    @property
     def takes_steps(self) -> bool:
         return self.base.takes_steps
 

@@ -124,6 +124,10 @@ class AbstractSurrogate(eqx.Module):
         """What was learned, without a guard around it."""
         return self
 
+    def without_points(self) -> "AbstractSurrogate":
+        """The same without points of past runs, if it keeps any that can be left out."""
+        return self
+
     def guarding(self, learned: "AbstractSurrogate") -> "AbstractSurrogate":
         """`learned` with the guard of this surrogate around it, if it has one."""
         return learned
@@ -147,6 +151,11 @@ class AbstractMethod(abc.ABC):
     def sees_features(self) -> bool:
         """Whether it learns from features of tasks, given as further columns of all points of a
         run."""
+        return False
+
+    @property
+    def keeps_points(self) -> bool:
+        """Whether points of past runs are among what it learns."""
         return False
 
     @property

@@ -63,6 +63,10 @@ class RankWeightedGP(AbstractMethod):
     num_samples: int = 256
     discard_quantile: float = traced(0.95)
 
+    @property
+    def keeps_points(self) -> bool:
+        return True
+
     @float64
     def meta_train(
         self, tasks: Tasks, *, key: PRNGKeyArray, on_progress: OnProgress | None = None

@@ -87,6 +87,10 @@ class Weighed(AbstractMethod):
         return self.base.sees_features
 
     @property
+    def keeps_points(self) -> bool:
+        return True
+
+    @property
     def takes_steps(self) -> bool:
         return self.base.takes_steps
 
@@ -94,11 +98,9 @@ class Weighed(AbstractMethod):
     def blank_surrogate(self, num_columns: int) -> "WeighedSurrogate":
         """Number, length and columns of the past runs are free: the axes that stand for them are
         empty."""
-        none, units = jnp.zeros(0), blank_standardiser(num_columns)
-        x, lengthscale = jnp.zeros((0, 0, 0)), jnp.zeros((0, 0))
-        past = PastArrays(x, jnp.zeros((0, 0)), none, lengthscale, none, none, none)
+        units = blank_standardiser(num_columns)
         learned = self.base.blank_surrogate(num_columns)
-        return WeighedSurrogate(learned, past, units.y_mean, units.y_std)
+        return WeighedSurrogate(learned, _no_past(), units.y_mean, units.y_std)
 
 
 class WeighedSurrogate(AbstractSurrogate):
@@ -111,6 +113,10 @@ class WeighedSurrogate(AbstractSurrogate):
     past: PastArrays
     y_mean: Float[Array, ""]
     y_std: Float[Array, ""]
+
+    def without_points(self) -> "WeighedSurrogate":
+        """Without the past tasks: `past_weight` must be 0."""
+        return replace(self, past=_no_past())
 
     def condition(self, run: Run):
         return self.guarded.condition(run)
@@ -136,6 +142,12 @@ class WeighedSurrogate(AbstractSurrogate):
     def guarded(self) -> GuardedSurrogate:
         """The learned prior behind the guard, which compiled code sees."""
         return GuardedSurrogate(self.learned, self.y_mean, self.y_std, Guarded().caution)
+
+
+@float64
+def _no_past() -> PastArrays:
+    none, matrix = jnp.zeros(0), jnp.zeros((0, 0))
+    return PastArrays(jnp.zeros((0, 0, 0)), matrix, none, matrix, none, none, none)
 
 
 def _named(method: AbstractMethod) -> dict:

@@ -34,7 +34,7 @@ def likeness_of(prior: Prior, findings: Findings) -> Likeness | None:
     share.
     """
     kept = PastMeans.among(prior.contents.arrays)
-    if kept is not None:
+    if kept is not None and len(kept.level):
         names, past = _names(prior, findings, len(kept.level)), kept
     else:
         examples = [example for example in findings.examples if example.points]

@@ -4,9 +4,9 @@ import html
 import re
 from typing import Any
 
-from metaprior.belief import Prior, Settings, method_name
+from metaprior.belief import Prior, Settings, method_name, runs_held
 from metaprior.findings import NOTHING_MEASURED, Findings, HeldOutScores, Replay
-from metaprior.words import MISSING, fixed, visible
+from metaprior.words import MISSING, counted, fixed, visible
 
 
 def model_card(prior: Prior) -> str:
@@ -43,6 +43,7 @@ opt.tell(x, 0.0)  # the value you observed
         f"## Learned from\n\n{learned_from}",
         _outliers(findings),
         f"## Method: {method}\n\n{settings}",
+        f"## What these files hold of past runs\n\n{_kept_of_runs(prior, findings)}",
         _listed("Notes", [_line(note) for note in findings.remarks]),
         _listed("When not to use it", limits(prior)),
     ]
@@ -85,6 +86,25 @@ def _features(prior: Prior) -> str:
     limits = prior.value_bounds
     value = "" if limits is None else f"The value is between {limits[0]:g} and {limits[1]:g}."
     return "\n\n".join(part for part in (_listed("Task features", lines), value) if part)
+
+
+def _kept_of_runs(prior: Prior, findings: Findings) -> str:
+    """Which points of past runs are in the folder, in sentences."""
+    held, shown = runs_held(prior.contents.arrays), len(findings.examples)
+    sentences = []
+    if held:
+        sentences.append(
+            f"The arrays hold the points of {counted(held, 'past run')}, with what a model fitted "
+            "to each says of its values: they are asked for predictions."
+        )
+    if shown:
+        sentences.append(f"`prior.json` holds points and values of {counted(shown, 'run')}.")
+    if not sentences:
+        sentences.append("No point of a past run.")
+    sentences.append(
+        "Bounds, choices, names of runs, and numbers about each run are in `prior.json`."
+    )
+    return " ".join(sentences)
 
 
 def _held_out(findings: Findings) -> str:
