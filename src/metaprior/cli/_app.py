@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from metaprior.cli._errors import BAD_INPUT, INTERRUPTED
+from metaprior.cli._errors import BAD_INPUT, HOSTILE, INTERRUPTED, sentence
 from metaprior.cli._study import study
 from metaprior.cli._terminal import say
 
@@ -27,8 +27,8 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
         except BrokenPipeError:
             raise  # the reader of a pipe has closed it, which is not an error of the command
-        except (ValueError, OSError, FloatingPointError) as error:
-            say(f"Error: {_sentence(error)}", err=True)
+        except HOSTILE as error:
+            say(f"Error: {sentence(error)}", err=True)
             raise typer.Exit(BAD_INPUT) from None
         except KeyboardInterrupt:
             raise typer.Exit(INTERRUPTED) from None
@@ -418,11 +418,3 @@ def prepare_jax() -> None:
         # Code loaded from the cache is announced by pages of harmless "errors".
         jax.config.update("jax_logging_level", "CRITICAL")
     keep_programs()
-
-
-def _sentence(error: Exception) -> str:
-    """The error as a sentence, without the operating system's error number."""
-    if isinstance(error, OSError) and error.strerror:
-        where = f"{error.filename}: " if error.filename else ""
-        return f"{where}{error.strerror}."
-    return str(error)

@@ -124,7 +124,7 @@ def _contents(
         raise _damaged(path.parent, error) from error
     try:
         return TrainedContents(method, filled_surrogate(method, arrays, num_columns))
-    except ValueError as error:
+    except (*UNSUITABLE, MemoryError) as error:
         raise PriorFileError(
             f"{path} does not fit {DESCRIPTION}: {cut(str(error), 300)}; restore both files from "
             "one copy."
