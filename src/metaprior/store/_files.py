@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from metaprior.files import (
     PARTIAL,
+    digest_of_json,
     locked,
     parse_json,
     read_file,
@@ -92,7 +93,7 @@ def write_files(
     name = f"prior-{digest[:16]}.safetensors"
     head = {"format": FORMAT, "format_version": FORMAT_VERSION}
     content = head | description | {"arrays": {"file": name, "sha256": digest}}
-    text = json.dumps(content | {"sha256": _digest_of_json(content)}, indent=2) + "\n"
+    text = json.dumps(content | {"sha256": digest_of_json(content)}, indent=2) + "\n"
     require_place(folder)
     is_new = not folder.exists()
     try:
@@ -204,7 +205,7 @@ def _read_description(path: Path) -> dict[str, Any]:
         )
     if version == FORMAT_VERSION:
         content = {name: value for name, value in description.items() if name != "sha256"}
-        if description.get("sha256") != _digest_of_json(content):
+        if description.get("sha256") != digest_of_json(content):
             raise PriorFileError(
                 f"{path} is damaged (its SHA-256 is not the one it was saved with); {_ADVICE}."
             )
@@ -225,11 +226,6 @@ def _arrays_of(folder: Path, description: dict[str, Any]) -> tuple[str, str | No
 
 def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-def _digest_of_json(content: dict[str, Any]) -> str:
-    """The SHA-256 of what JSON says, however it is laid out."""
-    return _digest(json.dumps(content, sort_keys=True, separators=(",", ":")).encode())
 
 
 def _unreadable(path: Path, error: OSError) -> PriorFileError:
