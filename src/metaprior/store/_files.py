@@ -83,11 +83,11 @@ def read_files(folder: Path) -> PriorFiles:
 
 
 def write_files(
-    folder: Path, description: dict[str, Any], arrays: bytes, card: str, *, replace: bool
+    folder: Path, description: dict[str, Any], arrays: bytes, card: str, *, replace: bool | str
 ) -> None:
     """Save a prior in `folder`, all or nothing.
 
-    - `replace`: whether in place of one that is there.
+    - `replace`: whether in place of one that is there; or only of the one with this checksum.
     """
     digest = _digest(arrays)
     name = f"prior-{digest[:16]}.safetensors"
@@ -103,7 +103,8 @@ def write_files(
             raise unwriteable(folder, error) from None
         with locked(folder / DESCRIPTION):
             before = {path.name for path in folder.iterdir()}
-            if DESCRIPTION in before and not replace:
+            allowed = checksum_of(folder) == replace if isinstance(replace, str) else replace
+            if DESCRIPTION in before and not allowed:
                 raise PriorFileError(f"Another prior has been saved in {folder} already.")
             try:
                 replace_file(folder / name, arrays)
@@ -125,6 +126,14 @@ def write_files(
             with suppress(OSError):
                 folder.rmdir()  # which only an empty one allows
         raise
+
+
+def checksum_of(folder: Path) -> str:
+    """The SHA-256 of the description in `folder`; empty if there is none to read."""
+    try:
+        return _digest(read_file(folder / DESCRIPTION))
+    except OSError:
+        return ""
 
 
 def require_place(folder: Path) -> bool:

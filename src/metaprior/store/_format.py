@@ -5,6 +5,7 @@ pickle, and nothing in the files is executed: the description names a known meth
 is built from the arrays.
 """
 
+import hashlib
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +18,7 @@ from safetensors.numpy import save as save_tensors
 
 from metaprior.belief import AbstractContents, Prior, SavedContents, belief_of
 from metaprior.data import Quantity, Space, TaskFeatures, checked_bounds, direction_sign
+from metaprior.files import digest_of_json
 from metaprior.findings import Findings
 from metaprior.store._card import model_card
 from metaprior.store._files import DESCRIPTION, PriorFileError, read_files, write_files
@@ -32,10 +34,11 @@ UNSUITABLE = (
 )
 
 
-def save_prior(prior: Prior, folder: str | Path, *, replace: bool = True) -> Path:
+def save_prior(prior: Prior, folder: str | Path, *, replace: bool | str = True) -> Path:
     """Write `prior` to `folder`, all or nothing.
 
-    - `replace`: whether in place of a prior that is there already; else a PriorFileError.
+    - `replace`: whether in place of a prior that is there already, or, with the `checksum_of` a
+      folder, in place of the one that was there then; else a PriorFileError.
     """
     folder = Path(folder)
     problem = _impossible(prior.contents.arrays)
@@ -47,6 +50,12 @@ def save_prior(prior: Prior, folder: str | Path, *, replace: bool = True) -> Pat
     arrays, card = save_tensors(_arrays(prior)), model_card(prior)
     write_files(folder, _description(prior), arrays, card, replace=replace)
     return folder
+
+
+def digest_of(prior: Prior) -> str:
+    """The SHA-256 of all that is written of a prior."""
+    arrays = hashlib.sha256(save_tensors(_arrays(prior))).hexdigest()
+    return digest_of_json({"arrays": arrays, **_description(prior)})
 
 
 def load(folder: str | Path, *, space: Space | None = None) -> Prior:
