@@ -8,6 +8,7 @@ is built from the arrays.
 import hashlib
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace as replaced
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +156,10 @@ def _damaged(folder: Path, error: Exception) -> PriorFileError:
 
 
 def _description(prior: Prior) -> dict[str, Any]:
+    findings = None
+    if prior.findings is not None:
+        # How long it took is not the same twice, and the same seed gives the same files.
+        findings = replaced(prior.findings, seconds=None).to_json()
     optional: dict[str, Any] = {}
     if prior.features.names:
         optional["features"] = prior.features.to_json()
@@ -166,7 +171,7 @@ def _description(prior: Prior) -> dict[str, Any]:
         "direction": prior.direction,
         "quantity": prior.quantity.to_json(),
         "trained_on": prior.trained_on,
-        "findings": None if prior.findings is None else prior.findings.to_json(),
+        "findings": findings,
         "history": list(prior.history),
         **optional,
     }

@@ -91,11 +91,11 @@ def _merged_choices(declared: list[DeclaredChoice]) -> Merged:
     choices = dict.fromkeys(choice for d in declared for choice in d.choices)
     same = all(set(d.choices) == set(choices) for d in declared)
     remarks = [] if same else [f"has other choices in other studies: all {len(choices)} are kept"]
-    alike = [choice for choice in choices if _is_two(choice, declared)]
+    alike = [str(choice) for choice in choices if _is_two(choice, declared)]
     if alike:
         remarks.append(
-            f"has values that are not text, and as text are {listed([str(choice) for choice in alike])}: each the "
-            "same choice as that text"
+            f"has values that are not text, and as text are {listed(alike)}: each the same "
+            " choice as that text"
         )
     return Merged(Categorical(choices), remarks)
 
