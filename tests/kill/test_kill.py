@@ -61,6 +61,7 @@ def test_run_scene_reports_what_is_lost_and_what_fails(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", FORGETFUL, str(tmp_path)],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
         check=True,
