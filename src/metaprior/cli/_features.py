@@ -15,8 +15,8 @@ def features_from(texts: Sequence[str]) -> dict[str, FeatureValue | None]:
         name, value = name.strip(), value.strip()
         if not (name and separator and value):
             raise ValueError(
-                f"--feature {shortened(text)} is not a name and a value; write --feature NAME=VALUE, or "
-                "leave it out if the value is not known."
+                f"--feature {shortened(text)} is not a name and a value; write --feature "
+                "NAME=VALUE, or leave it out if the value is not known."
             )
         if name in features:
             raise ValueError(f"--feature names {shortened(name)} twice; give one value.")
