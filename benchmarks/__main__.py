@@ -2,7 +2,7 @@
 
     python -m benchmarks [--quick] [--only ROW,...] [--json FILE] [--figure FILE]
 
-One thread on one core for everybody. Nothing is asserted: the table says what was met here and
+All processes have one thread on one core. Nothing is asserted: the table says what was met here and
 now. docs/benchmarks.md says how each row is measured.
 """
 
@@ -18,7 +18,8 @@ from rich.table import Table
 
 from benchmarks._cost_curve import draw
 from benchmarks._processes import stay_on_one_core
-from benchmarks._rows import MEASUREMENTS, Effort, Row, skipped
+from benchmarks._row import Effort, Row, skipped
+from benchmarks._rows import MEASUREMENTS
 
 
 def main() -> None:

@@ -23,7 +23,7 @@ def value_at(point: dict[str, float]) -> float:
 
 
 def save_prior(*, folder: str) -> Callable[[], float]:
-    """Learn what `learn` would return, a guarded ensemble, and save it."""
+    """Learn what `learn` would return, a weighed ensemble, and save it."""
     import metaprior as mp
 
     def measure() -> float:
@@ -34,7 +34,7 @@ def save_prior(*, folder: str) -> Callable[[], float]:
             runs.append((x, -((x - rng.uniform(0.3, 0.7, INPUT_DIM)) ** 2).sum(axis=1)))
         space = mp.Space(**{f"x{i}": mp.Real(0.0, 1.0) for i in range(INPUT_DIM)})
         methods = mp.methods
-        method = methods.Guarded(methods.Ensemble(methods.FPacohMap(num_steps=400), members=3))
+        method = methods.Weighed(methods.Ensemble(methods.FPacohMap(num_steps=400), members=3))
         mp.learn(mp.Tasks.from_runs(runs, space=space), method=method, seed=0).save(Path(folder))
         return 0.0
 

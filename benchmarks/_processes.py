@@ -9,17 +9,20 @@ on the wall shows when no other process runs, and a machine is rarely as quiet a
 """
 
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 ROOT = Path(__file__).parent.parent
 
 T = TypeVar("T")
+Job = TypeVar("Job")
 
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
@@ -32,6 +35,24 @@ ONE_THREAD = {
 }
 
 
+def in_workers(
+    function: Callable[[Job], T], jobs: Iterable[Job], workers: int
+) -> Iterator[tuple[Job, T]]:
+    """Every job and its result, as they finish, from processes with one thread each.
+
+    - `function`, `jobs`: importable and picklable; jobs start in the given order.
+    """
+    waiting = list(jobs)
+    if not waiting:
+        return
+    os.environ.update(ONE_THREAD)  # read by the libraries of the processes that start now
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(workers, len(waiting)), spawn) as pool:
+        futures = {pool.submit(function, job): job for job in waiting}
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+
+
 def stay_on_one_core() -> None:
     """Keep this process, and all that it will start, on one core where the system allows it."""
     if sys.platform == "linux":
@@ -41,7 +62,12 @@ def stay_on_one_core() -> None:
 def environment(compilation_cache: str | None = None) -> dict[str, str]:
     """The settings of a measured process; without a folder there is no compilation cache."""
     # Settings of the caller's JAX, a cache above all, are not what is measured.
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
+    # An installed package has byte code, and so has a source folder after its first import.
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("JAX_") and name != "PYTHONDONTWRITEBYTECODE"
+    }
     settings = inherited | ONE_THREAD | {"METAPRIOR_CACHE": "off"}
     if compilation_cache is not None:
         settings["JAX_COMPILATION_CACHE_DIR"] = compilation_cache

@@ -1,4 +1,5 @@
-"""The rows of the speed benchmark: what is measured, against what, and what it should be.
+"""The rows of the speed benchmark: what is measured, against what, and what it should be; those
+about asking are in `_asking_rows`.
 
 Repeated timings are summarised by their minimum, since other work on the machine (it takes caches
 and memory away) only ever adds to them, and the two sides are timed over windows of about the same
@@ -15,59 +16,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks._asking_rows import ask, cold_asks, quality, suggesting, suggestion
 from benchmarks._cost_curve import CostCurve
 from benchmarks._processes import Worker, run_to_the_end, take_turns
+from benchmarks._row import Effort, Row, dearer, duration, faster, skipped
 
 SMALL = {"num_tasks": 20, "run_length": 20, "input_dim": 2, "feature_dim": 6}
 LARGE = {"num_tasks": 30, "run_length": 100, "input_dim": 6, "feature_dim": 6}
 NUM_STEPS = 4000
 CONFIGURATIONS = 32
-ENOUGH = 1e-6  # shortfall of an acquisition value that counts as none
-
-
-class Effort(NamedTuple):
-    """How hard to measure.
-
-    - `cache`: a folder for compiled code, shared by all measurements that start after compilation.
-    """
-
-    quick: bool
-    cache: str
-
-
-class Row(NamedTuple):
-    """One line of the table; `ratio` is in the sense that `target` bounds."""
-
-    what: str
-    ours: str
-    reference: str
-    ratio: str
-    target: str
-    met: bool | None
-    measured: dict[str, float]
-    """The numbers behind the words, in seconds and bytes."""
-    curve: CostCurve | None = None
-
-
-def faster(what: str, ours: float, reference: float, at_least: float) -> Row:
-    """A row that says how many times faster ours is."""
-    ratio = reference / ours
-    measured = {"ours": ours, "reference": reference, "ratio": ratio}
-    words = (_duration(ours), _duration(reference), f"{ratio:.3g}×", f"≥ {at_least:g}×")
-    return Row(what, *words, ratio >= at_least, measured)
-
-
-def dearer(what: str, ours: float, reference: float, at_most: float) -> Row:
-    """A row that says how many times more ours takes, where some more is allowed."""
-    ratio = ours / reference
-    measured = {"ours": ours, "reference": reference, "ratio": ratio}
-    words = (_duration(ours), _duration(reference), f"{ratio:.3g}×", f"≤ {at_most:g}×")
-    return Row(what, *words, ratio <= at_most, measured)
-
-
-def skipped(what: str, why: str) -> Row:
-    """A row that could not be measured."""
-    return Row(f"{what} ({why})", "–", "–", "–", "–", None, {})
 
 
 def step(effort: Effort) -> list[Row]:
@@ -138,117 +95,6 @@ def cold(effort: Effort) -> list[Row]:
         faster(what, statistics.median(uncached), against, 4),
         faster(f"{what}, compilation cache warm", statistics.median(cached), against, 15),
     ]
-
-
-def ask(effort: Effort) -> list[Row]:
-    """One suggestion, against BoTorch's fit and maximisation."""
-    with (
-        _asking("our_ask", {}, effort) as ours,
-        _asking("reference_ask", {}, effort) as reference,
-    ):
-        times = take_turns([ours.measure, reference.measure], 5 if effort.quick else 15)
-    # Every repetition is another run, so no single one may stand for all of them.
-    ours_median, reference_median = (statistics.median(side) for side in times)
-    return [faster("one ask, t=50, d=6", ours_median, reference_median, 20)]
-
-
-def suggestion(effort: Effort) -> list[Row]:
-    """One suggestion in an Optuna study, against Optuna's samplers."""
-    from_prior = Worker("benchmarks._suggesting:our_suggestion", {}, effort.cache)
-    reference = "benchmarks._suggesting:reference_suggestion"
-    with (
-        from_prior as ours,
-        Worker(reference, {"sampler": "GPSampler"}) as gp,
-        Worker(reference, {"sampler": "TPESampler"}) as tpe,
-    ):
-        times = take_turns([ours.measure, gp.measure, tpe.measure], 2 if effort.quick else 5)
-    ours_median, gp_median, tpe_median = (statistics.median(side) for side in times)
-    what = "one suggestion in an Optuna study, Branin, 30 trials (reference: {}Sampler)"
-    against_tpe = dearer(what.format("TPE"), ours_median, tpe_median, math.inf)
-    return [
-        faster(what.format("GP"), ours_median, gp_median, 10),
-        # A model is not expected to be as quick as counting: shown, without a target.
-        against_tpe._replace(target="–", met=None),
-    ]
-
-
-def quality(effort: Effort) -> list[Row]:
-    """How good our maximum of an acquisition is: against BoTorch's, and against SciPy's."""
-    seeds = 4 if effort.quick else 12
-    with _asking("advantage_on_their_posterior", {}, effort) as worker:
-        gains = [worker.measure() for _ in range(seeds)]
-    starts = 16 if effort.quick else 64
-    with _asking("shortfall_on_our_posterior", {"num_starts": starts}, effort) as worker:
-        gains_on_ours = [-worker.measure() for _ in range(seeds // 2)]
-    return [
-        _gain("UCB of BoTorch's model: our maximum minus BoTorch's", gains),
-        _gain(f"UCB of our model: ask minus the best of {starts} L-BFGS-B", gains_on_ours),
-    ]
-
-
-def cold_asks(effort: Effort) -> list[Row]:
-    """40 asks of a saved prior from a cold process: against GPSampler and BoTorch, the worst pause,
-    and peak memory."""
-    has_torch = importlib.util.find_spec("torch") is not None
-    what = "load and 40 asks, d=7, cold process"
-    with tempfile.TemporaryDirectory() as parent:
-        folder = {"folder": f"{parent}/prior"}
-        _cold("save_prior", folder)
-        measures: list[Callable[[], Any]] = [lambda: _cold("our_asks", folder)]
-        if has_torch:
-            measures += [lambda: _cold("gp_sampler_trials", {}), lambda: _cold("botorch_asks", {})]
-        ours, *theirs = take_turns(measures, 1 if effort.quick else 3)
-        peaks = [
-            _peak_of_asking("our_asks", folder, f"peak memory of {what}", 200),
-            _peak_of_asking(
-                "candidate_asks", folder, "peak memory of 10 asks among 50,000 candidates", 500
-            ),
-        ]
-    whole = statistics.median(each["whole"] for each in ours)
-    median = statistics.median(each["median"] for each in ours)
-    worst = statistics.median(each["worst"] for each in ours)
-    targets = (("Optuna's GPSampler", 5), ("BoTorch, log-EI", 20))
-    rows = [
-        faster(f"{what} (reference: {name})", whole, statistics.median(seconds), target)
-        for (name, target), seconds in zip(targets, theirs, strict=False)
-    ]
-    if not has_torch:
-        rows.append(skipped(what, "references skipped: they need torch"))
-    return [
-        *rows,
-        dearer("worst pause after the first of 40 asks (reference: median)", worst, median, 3),
-        *peaks,
-    ]
-
-
-def _peak_of_asking(function: str, arguments: dict[str, Any], what: str, at_most: int) -> Row:
-    """Peak memory of a process that asks, in MiB."""
-    code = f"from benchmarks._cold_asking import {function}; {function}(**{arguments!r})()"
-    peak = run_to_the_end([sys.executable, "-c", code]).peak_bytes
-    target, met = f"< {at_most} MiB", peak < at_most * 2**20
-    return Row(what, f"{peak / 2**20:.0f} MiB", "–", "–", target, met, {"ours": peak})
-
-
-def suggesting(effort: Effort) -> list[Row]:
-    """`metaprior suggest` from a cold process without any cache, against importing SciPy."""
-    with tempfile.TemporaryDirectory() as parent:
-        _cold("save_prior", {"folder": f"{parent}/prior"})
-        options = ["--prior", f"{parent}/prior", "--run", f"{parent}/run.csv"]
-        commands = (
-            [sys.executable, "-m", "metaprior.cli", "suggest", *options],
-            [sys.executable, "-c", "import scipy.optimize"],
-        )
-        measures = [lambda c=command: run_to_the_end(c).seconds for command in commands]
-        take_turns(measures, 1)  # the first import may write byte code, or read from a cold disk
-        ours, reference = take_turns(measures, 3 if effort.quick else 7)
-    medians = statistics.median(ours), statistics.median(reference)
-    return [dearer("metaprior suggest, d=7 (reference: import scipy.optimize)", *medians, 4)]
-
-
-def _cold(function: str, arguments: dict[str, Any]) -> Any:
-    """The answer of a new process about itself."""
-    with Worker(f"benchmarks._cold_asking:{function}", arguments) as worker:
-        return worker.measure()
 
 
 def imports(effort: Effort) -> list[Row]:
@@ -351,7 +197,7 @@ def _curve(
         with _training("our_step", problem, effort) as ours:
             seconds.append(min(ours.measure() for _ in range(1 if effort.quick else 5)))
     curve = CostCurve(along, fixed, steps, [1000 * each for each in seconds])
-    words = f"{_duration(seconds[0])} to {_duration(seconds[-1])}"
+    words = f"{duration(seconds[0])} to {duration(seconds[-1])}"
     what = f"training step, {fixed}, {along} = {steps[0]} to {steps[-1]}"
     ratio = f"{seconds[-1] / seconds[0]:.3g}×"
     return Row(what, words, "–", ratio, "–", None, {}, curve)
@@ -363,7 +209,7 @@ def _peak(what: str, arguments: dict[str, Any], at_most: float) -> Row:
     code = f"from benchmarks._training import our_whole_learning; {call}"
     finished = run_to_the_end([sys.executable, "-c", code])
     peak = finished.peak_bytes / 2**30
-    words = f"{peak:.2f} GiB, {_duration(finished.seconds)}"
+    words = f"{peak:.2f} GiB, {duration(finished.seconds)}"
     measured = {"ours": peak, "seconds": finished.seconds}
     what, target = f"peak memory of {what}", f"< {at_most:g} GiB"
     return Row(what, words, "–", "–", target, peak < at_most, measured)
@@ -420,10 +266,6 @@ def _training(function: str, arguments: dict[str, Any], effort: Effort) -> Worke
     return Worker(f"benchmarks._training:{function}", arguments, effort.cache)
 
 
-def _asking(function: str, arguments: dict[str, Any], effort: Effort) -> Worker:
-    return Worker(f"benchmarks._asking:{function}", arguments, effort.cache)
-
-
 def _step_against_torch(
     what: str,
     problem: dict[str, Any],
@@ -445,15 +287,3 @@ def _whole(function: str, arguments: dict[str, Any], compilation_cache: str | No
     """The answer of a new process about itself."""
     with Worker(f"benchmarks._training:{function}", arguments, compilation_cache) as worker:
         return worker.measure()
-
-
-def _gain(what: str, gains: list[float]) -> Row:
-    """A row of differences in standard deviations of `y`, of which the worst counts."""
-    worst = min(gains)
-    measured = {"worst": worst, "best": max(gains), "runs": float(len(gains))}
-    label = f"{what}, worst of {len(gains)} runs"
-    return Row(label, f"{worst:+.0e}", "–", "–", f"≥ −{ENOUGH:g}", worst >= -ENOUGH, measured)
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.3g} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"

@@ -30,8 +30,8 @@ def our_suggestion() -> Callable[[], float]:
         runs.append((points, [_branin(x, y, shift) for x, y in points]))
     space = mp.Space(x=mp.Real(LOW[0], HIGH[0]), y=mp.Real(LOW[1], HIGH[1]))
     tasks = mp.Tasks.from_runs(runs, space=space, direction="minimize")
-    # With the guard, as `learn` makes them when it chooses for itself.
-    method = mp.methods.Guarded(mp.methods.FPacohMap(num_steps=1000))
+    # As `learn` makes them when it chooses for itself.
+    method = mp.methods.Weighed(mp.methods.FPacohMap(num_steps=1000))
     prior = mp.learn(tasks, method=method, seed=0)
     return _measure_of_study(lambda seed: MetaPriorSampler(prior, seed=seed))
 

@@ -19,8 +19,13 @@ new choice; GPSampler and TPESampler have their defaults.
 """
 
 import argparse
+import functools
+import itertools
+import os
+import tempfile
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +34,8 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.trial import Trial
 
 import metaprior as mp
+from benchmarks._processes import in_workers
+from benchmarks._records import finished
 from benchmarks._studies import BASELINES, OURS, markdown
 from metaprior.adapters.optuna import MetaPriorSampler, load_tasks
 
@@ -108,25 +115,51 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=0, help="1000 and above: for tuning")
     parser.add_argument("--only", default=",".join(SCENARIOS), help="some of the scenarios")
     parser.add_argument("--without", default="", help="samplers to leave out, such as GPSampler")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes")
+    parser.add_argument("--out", type=Path, help="file of the studies; those in it are kept")
     parser.add_argument("--markdown", action="store_true", help="print a table for a page")
     arguments = parser.parse_args()
+    samplers = [name for name in (OURS, *BASELINES) if name not in arguments.without.split(",")]
+    names = [words for scenario in arguments.only.split(",") for words in SCENARIOS[scenario]]
+    seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
+    # The slowest first: a study that starts last is waited for.
+    jobs = [Job(words, name, seed) for name in samplers for words in names for seed in seeds]
+    with tempfile.TemporaryDirectory() as folder:
+        prior = Path(folder) / "prior"
+        list(in_workers(learn_into, [prior], 1))
+        studies = finished(
+            functools.partial(study_of, prior=prior), jobs, arguments.workers, arguments.out
+        )
+    rows = []
+    for words, name in itertools.product(names, samplers):
+        outcomes = [Outcome(*studies[words, name, seed]) for seed in seeds]
+        rows.append([words, name, *summary(outcomes)])
+    print(markdown(HEADER, rows) if arguments.markdown else "\n".join(map("  ".join, rows)))
+
+
+class Job(NamedTuple):
+    """One study: what it is in words, its sampler, and its seed."""
+
+    words: str
+    sampler: str
+    seed: int
+
+
+def study_of(job: Job, prior: Path) -> Outcome:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     warnings.simplefilter("ignore", UserWarning)
-    prior = learned()
     samplers: dict[str, Sampler] = {
         OURS: lambda seed: MetaPriorSampler(prior, seed=seed),
-        **{n: s for n, s in BASELINES.items() if n not in arguments.without.split(",")},
+        **BASELINES,
     }
-    rows = []
-    seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
-    for scenario in arguments.only.split(","):
-        for words, task in SCENARIOS[scenario].items():
-            for name, sampler in samplers.items():
-                outcomes = [played(task(seed), sampler(seed)) for seed in seeds]
-                rows.append([words, name, *summary(outcomes)])
-                print("  ".join(rows[-1]), flush=True)
-    if arguments.markdown:
-        print(markdown(HEADER, rows))
+    task = next(s[job.words] for s in SCENARIOS.values() if job.words in s)
+    return played(task(job.seed), samplers[job.sampler](job.seed))
+
+
+def learn_into(folder: Path) -> None:
+    """Learn the prior of the past studies and save it."""
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    learned().save(folder)
 
 
 def draw(seed: int, low: float, high: float) -> tuple[np.random.Generator, Top]:

@@ -30,11 +30,10 @@ Priors from 1000 on have tasks of their own, for tuning.
 """
 
 import argparse
+import functools
 import json
-import multiprocessing
 import os
 import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,7 +43,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks._model_selection_studies import ARMS, Plan, available_arms, draw, evaluate, prepare
-from benchmarks._processes import ONE_THREAD
+from benchmarks._processes import in_workers
 from benchmarks._studies import OURS, markdown, shown
 from metaprior.metrics import mean_and_interval
 
@@ -68,7 +67,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=30)
     parser.add_argument("--budget", default="normal", help="of learning")
     parser.add_argument("--arms", nargs="+", choices=ARMS, metavar="ARM", help="by default all")
-    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="at a time")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--markdown", action="store_true", help="print tables for a page")
     arguments = parser.parse_args()
     folder = arguments.show or arguments.out
@@ -85,7 +84,6 @@ def make(arguments: argparse.Namespace) -> None:
     missing = [name for name in ARMS if name not in arms]
     if missing and not arguments.arms:
         print(f"Left out, since they need PyTorch: {'; '.join(missing)}.")
-    os.environ.update(ONE_THREAD)  # read by the libraries of the processes that are started now
     plans = [
         Plan(
             prior=arguments.first_prior + i,
@@ -101,15 +99,18 @@ def make(arguments: argparse.Namespace) -> None:
         draw(plans[0])
     except ValueError as error:
         raise SystemExit(str(error)) from None
+    start = time.perf_counter()
+    for _ in in_workers(functools.partial(prepare, out=arguments.out), plans, arguments.workers):
+        pass
     # Learning takes longest: our sampler is first among the arms.
     jobs = [(plan, arm) for arm in arms for plan in plans]
-    start = time.perf_counter()
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(arguments.processes, len(jobs)), spawn) as pool:
-        list(pool.map(prepare, plans, [arguments.out] * len(plans)))
-        futures = [pool.submit(evaluate, plan, arm, arguments.out) for plan, arm in jobs]
-        for finished in as_completed(futures):
-            print(f"{finished.result()}: done, {time.perf_counter() - start:.0f} s", flush=True)
+    work = functools.partial(_evaluate_job, out=arguments.out)
+    for _, job in in_workers(work, jobs, arguments.workers):
+        print(f"{job}: done, {time.perf_counter() - start:.0f} s", flush=True)
+
+
+def _evaluate_job(job: tuple[Plan, str], out: Path) -> str:
+    return evaluate(*job, out)
 
 
 class Studies(NamedTuple):

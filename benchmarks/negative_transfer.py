@@ -1,224 +1,206 @@
-"""What a misleading past costs, with and without the guard.
+"""What a misleading past costs: the belief that `learn` returns, its parts, and non-transfer GPs.
 
-    python -m benchmarks.negative_transfer             # 3 seeds x 10 tasks, some minutes
-    python -m benchmarks.negative_transfer --quick     # 1 seed x 3 tasks, to see that it works
-    python -m benchmarks.negative_transfer --records all.json
-    python -m benchmarks.negative_transfer --show all.json --markdown
+    python -m benchmarks.negative_transfer --out misled.jsonl --workers 2
+    python -m benchmarks.negative_transfer --out misled.jsonl --show
 
-New tasks are random Branin functions. Past runs are fixed GP-UCB histories (n and T of the
-family) of functions that are like them, or not:
+Past runs of a family (fixed GP-UCB histories, n and T of the paper) are used as they are, or
+changed so that they mislead:
 
-    friendly    Branin functions
-    shifted     moved by a third of the domain along both axes
-    mirrored    turned around along both axes
+    friendly    as they are
+    shifted     moved by a third of the domain along all axes, around its edges
+    mirrored    turned around along all axes
     flipped     with the opposite sign: what was good is bad
+    shuffled    the values of each run in random order: nothing can be learned
 
-F-PACOH-MAP with its defaults is trained on each and then optimises the same new tasks without and
-with the guard, beside two non-transfer Gaussian processes: one that is fitted to the run, and the
-one averaged over its hyper-parameters that the guard falls back on. All start from an empty run and
-use the library's default acquisition. The constants of the guard were chosen on the seeds from 1000
-on; 0, 1, 2 were not used.
+F-PACOH-MAP with its defaults learns from them. All arms then optimise the same new tasks from an
+empty run with the default acquisition: the learned processes alone, behind a guard, and in one
+belief weighed by evidence, the fitted GP and the averaged GP. Tables are asked at their rows.
+Seeds from 1000 on are for choosing constants; those below are for reporting. A run that was ended
+goes on where it stopped.
 """
 
 import argparse
-import json
+from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import NamedTuple
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
-from rich.console import Console
-from rich.table import Table
 
-from metaprior.data import Run, Space, Tasks
-from metaprior.gp import float64
-from metaprior.lab.environments import AbstractFormula, Branin
-from metaprior.lab.policies import CompiledRestlessBound, SurrogatePolicy
-from metaprior.lab.studies import PolicyRace, fixed_gp_policy, race, recorded
-from metaprior.methods import (
-    AbstractSurrogate,
-    FittedGP,
-    FPacohMap,
-    Guarded,
-    GuardedSurrogate,
-)
-from metaprior.metrics import mean_and_interval, simple_regret
+from benchmarks._records import finished
+from metaprior.metrics import mean_and_interval
 
-FAMILY = Branin()
+HISTORIES = ("friendly", "shifted", "mirrored", "flipped", "shuffled")
+FAMILIES = ("Branin", "Camelback", "glmnet", "rpart")
 NUM_QUERIES = 40
-STEPS = (10, 20, 40)
+STEPS = (1, 5, 10, 20, 40)
 TRUST_STEPS = (0, 5, 10, 20, 40)
 FITTED, AVERAGED = "fitted GP", "averaged GP"
-BARE, GUARDED = "learned, no guard", "learned, guarded"
+BARE, GUARDED, WEIGHED = "learned alone", "learned, guarded", "learned, weighed"
+ARMS = (FITTED, AVERAGED, BARE, GUARDED, WEIGHED)
 
 
-class Disguised(AbstractFormula):
-    """A function turned around, moved and multiplied: a past task that is unlike the new ones."""
+class Job(NamedTuple):
+    """New tasks of one family and seed, after one history."""
 
-    space: ClassVar[Space] = FAMILY.space
-
-    task: AbstractFormula
-    turn: Float[Array, "..."]
-    move: Float[Array, "..."]
-    factor: Float[Array, "..."]
-
-    def native(self, x):
-        return self.task.native(x)
-
-    def __call__(self, u):
-        return self.factor * self.task(0.5 + self.turn * (u - 0.5) + self.move)
+    family: str
+    history: str
+    seed: int
+    tasks: int
+    steps: int
 
 
-# turn, move, factor
-HISTORIES = {
-    "friendly": (1.0, 0.0, 1.0),
-    "shifted": (1.0, 1.0 / 3.0, 1.0),
-    "mirrored": (-1.0, 0.0, 1.0),
-    "flipped": (1.0, 0.0, -1.0),
-}
-# Regret of each arm and trust of the guard, a row for each task.
-Records = dict[str, list]
+def evaluate(job: Job) -> dict[str, list]:
+    """Regret of each arm after each query, a row for each task, and the trust of the mixture."""
+    import jax
 
+    import metaprior as mp
+    from metaprior.methods import AveragedGP, FittedGP, Guarded, Weighed
 
-@float64
-def past_runs(history: str, num_tasks: int, run_length: int, *, key) -> Tasks:
-    """Runs of fixed GP-UCB on tasks of that history."""
-    key_tasks, key_race = jax.random.split(key)
-    tasks = FAMILY.training_tasks(num_tasks, key=key_tasks)
-    turn, move, factor = (jnp.full(num_tasks, value) for value in HISTORIES[history])
-    disguised = Disguised(tasks, turn, move, factor)
-    found = race(fixed_gp_policy(FAMILY), disguised, run_length, key=key_race)
-    return recorded(FAMILY, found.x, found.y)
-
-
-@float64
-def evaluate(history: str, seed: int, num_tasks: int, method: FPacohMap) -> Records:
-    """All arms on unseen tasks of one seed, after one history."""
-    key_history, key_tasks, key_train, key_test = jax.random.split(jax.random.key(seed), 4)
-    past = past_runs(history, FAMILY.num_tasks, FAMILY.run_length, key=key_history)
-    tasks = FAMILY.test_tasks(num_tasks, key=key_tasks)
-    optimum = FAMILY.optimum(tasks).value
-    guarded = Guarded(method).meta_train(past, key=key_train)
-    arms = {
-        FITTED: FittedGP().from_scratch(FAMILY.space.num_columns),
-        AVERAGED: guarded.averaged,
-        BARE: guarded.learned,
-        GUARDED: guarded,
+    key_past, key_new = jax.random.split(jax.random.key(job.seed))
+    family = _family(job.family)
+    past = changed(_past_runs(job.family, key_past), job.history, job.seed)
+    base = mp.methods.FPacohMap(num_steps=job.steps)
+    learned = mp.learn(past, method=base, seed=job.seed)
+    priors = {
+        FITTED: mp.learn(past, method=FittedGP(), seed=0),
+        AVERAGED: mp.learn(past, method=AveragedGP(), seed=0),
+        BARE: learned,
+        GUARDED: _around(learned, Guarded(base), past),
+        WEIGHED: _around(learned, Weighed(base), past),
     }
-    records: Records = {}
-    for name, surrogate in arms.items():
-        found = race(_policy(surrogate), tasks, NUM_QUERIES, key=key_test)
-        records[name] = simple_regret(optimum, found.values).tolist()
-        if name == GUARDED:
-            records["trust"] = trust_along(guarded, found).tolist()
-    return records
+    new = family.test_tasks(job.tasks, key=key_new)
+    optima = family.optimum(new).value.tolist()
+    found: dict[str, list] = {arm: [] for arm in (*ARMS, "trust")}
+    for i, (task, optimum) in enumerate(zip(family.unstack(new), optima, strict=True)):
+        rows = None
+        if task.choices is not None:
+            rows = np.asarray(task.choices.points)[np.asarray(task.choices.valid)]
+            rows = family.space.decode(rows)
+        for arm, prior in priors.items():
+            optimizer = mp.Optimizer(prior, candidates=rows, seed=i)
+            best, regret, trust = -np.inf, [], [optimizer.trust]
+            for _ in range(NUM_QUERIES):
+                point = optimizer.ask()
+                value = float(task.evaluate([point])[0])
+                optimizer.tell(point, value)
+                best = max(best, value)
+                regret.append(optimum - best)
+                trust.append(optimizer.trust)
+            found[arm].append(regret)
+            if arm == WEIGHED:
+                found["trust"].append(trust)
+    return found
 
 
-def _policy(surrogate: AbstractSurrogate) -> SurrogatePolicy:
-    return SurrogatePolicy(
-        surrogate=surrogate, acquisition=CompiledRestlessBound(), space=FAMILY.space
-    )
+@cache
+def _family(name: str):
+    from metaprior.lab import environments
+
+    if name in ("glmnet", "rpart"):
+        return environments.Table(name)
+    return getattr(environments, name)()
 
 
-@float64
-def trust_along(guarded: GuardedSurrogate, found: PolicyRace) -> Float[np.ndarray, "tasks steps"]:
-    """Trust after each number of queries from none to all."""
-    return np.asarray(_trust(guarded, jnp.asarray(found.x), jnp.asarray(found.y)))
+def _past_runs(name: str, key):
+    """Runs of fixed GP-UCB on the training tasks of a family."""
+    import jax
+
+    from metaprior.gp import float64
+    from metaprior.lab.studies import fixed_gp_policy, race, recorded
+
+    @float64
+    def collected():
+        family = _family(name)
+        key_tasks, key_race = jax.random.split(key)
+        tasks = family.training_tasks(family.num_tasks, key=key_tasks)
+        found = race(fixed_gp_policy(family), tasks, family.run_length, key=key_race)
+        return recorded(family, found.x, found.y)
+
+    return collected()
 
 
-@eqx.filter_jit
-def _trust(guarded, x, y):
-    lengths = jnp.arange(y.shape[1] + 1)
+def changed(past, history: str, seed: int):
+    """The past runs, made to mislead."""
+    from metaprior.data import Tasks
 
-    def one(run):
-        points, values = run
-        return jax.lax.map(lambda length: guarded.trust(Run(points, values, length)), lengths)
-
-    return jax.lax.map(one, (x, y))
-
-
-def pool(several: list[Records]) -> dict[str, np.ndarray]:
-    """The records of several seeds together."""
-    return {name: np.concatenate([np.asarray(r[name]) for r in several]) for name in several[0]}
-
-
-def rows(history: str, pooled: dict[str, np.ndarray]) -> list[list[str]]:
-    """One row for each arm: regret, how it compares with the fitted GP's, and trust."""
-    shown = []
-    for arm in (FITTED, AVERAGED, BARE, GUARDED):
-        row = [history, arm]
-        for t in STEPS:
-            mean, half_width = mean_and_interval(pooled[arm][:, t - 1])
-            row.append(f"{float(mean):.3g} ± {float(half_width):.1g}")
-        for t in STEPS[1:]:
-            row.append(f"{pooled[arm][:, t - 1].mean() / pooled[FITTED][:, t - 1].mean():.2f}")
-        trust = [f"{pooled['trust'][:, t].mean():.2f}" for t in TRUST_STEPS]
-        shown.append([*row, " ".join(trust) if arm == GUARDED else ""])
-    return shown
+    rng = np.random.default_rng(seed)
+    centre = float(np.mean(past.y[past.mask]))
+    runs = []
+    for x, y, mask in zip(past.x, past.y, past.mask, strict=True):
+        points, values = x[mask], y[mask]
+        if history == "shifted":
+            points = (points + 1.0 / 3.0) % 1.0
+        elif history == "mirrored":
+            points = 1.0 - points
+        elif history == "flipped":
+            values = 2.0 * centre - values
+        elif history == "shuffled":
+            values = rng.permutation(values)
+        runs.append((past.space.decode(points), values))
+    return Tasks.from_runs(runs, space=past.space, direction=past.direction)
 
 
-HEADER = [
-    "past runs",
-    "arm",
-    *(f"regret t={t}" for t in STEPS),
-    *(f"ratio t={t}" for t in STEPS[1:]),
-    f"trust at t={', '.join(map(str, TRUST_STEPS))}",
-]
+def _around(learned, method, past):
+    """What was learned, in a guard or a mixture."""
+    from dataclasses import replace
+
+    from metaprior.methods import TrainedContents
+
+    contents = TrainedContents(method, method.around(learned.surrogate, past))
+    return replace(learned, contents=contents)
 
 
-def show(records: dict[str, list[Records]], console: Console) -> None:
-    grid = Table(*HEADER, title="Simple regret, mean ± 95 % interval; ratio to the fitted GP")
-    for history, several in records.items():
-        for row in rows(history, pool(several)):
-            grid.add_row(*row)
-    console.print(grid)
-
-
-def markdown(records: dict[str, list[Records]]) -> str:
-    lines = [f"| {' | '.join(HEADER)} |", "|---" * len(HEADER) + "|"]
-    for history, several in records.items():
-        lines += [f"| {' | '.join(row)} |" for row in rows(history, pool(several))]
+def table(records: dict[tuple, dict[str, list]]) -> str:
+    """Markdown: regret of each arm, and its ratio to that of the fitted GP."""
+    header = ["family", "past runs", "arm", *(f"t={t}" for t in STEPS)]
+    header += ["fitted GP = 1, at t=40", f"trust at t={', '.join(map(str, TRUST_STEPS))}"]
+    lines = [f"| {' | '.join(header)} |", "|---" * len(header) + "|"]
+    cells = dict.fromkeys((family, history) for family, history, *_ in records)
+    for family, history in cells:
+        own = [found for job, found in records.items() if job[:2] == (family, history)]
+        pooled = {arm: np.concatenate([np.array(f[arm], float) for f in own]) for arm in own[0]}
+        last = pooled[FITTED][:, -1].mean()
+        for arm in ARMS:
+            row = [family, history, arm]
+            for t in STEPS:
+                mean, half_width = mean_and_interval(pooled[arm][:, t - 1])
+                row.append(f"{float(mean):.3g} ± {float(half_width):.1g}")
+            row.append(f"{pooled[arm][:, -1].mean() / last:.2f}" if last > 0 else "–")
+            trust = [f"{pooled['trust'][:, t].mean():.2f}" for t in TRUST_STEPS]
+            lines.append(f"| {' | '.join([*row, ' '.join(trust) if arm == WEIGHED else ''])} |")
     return "\n".join(lines)
-
-
-def read(paths: list[Path]) -> dict[str, list[Records]]:
-    records: dict[str, list[Any]] = {}
-    for path in paths:
-        for history, several in json.loads(path.read_text()).items():
-            records.setdefault(history, []).extend(several)
-    return records
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m benchmarks.negative_transfer",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--histories", default=",".join(HISTORIES), help="comma separated")
+    parser.add_argument("--out", type=Path, help="file of records; what is in it is not made again")
+    parser.add_argument("--families", nargs="+", choices=FAMILIES, default=list(FAMILIES))
+    parser.add_argument("--histories", nargs="+", choices=HISTORIES, default=list(HISTORIES))
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--first-seed", type=int, default=0, help="1000 and above: for tuning")
+    parser.add_argument("--first-seed", type=int, default=0, help="1000 and above: for choosing")
     parser.add_argument("--tasks", type=int, default=10)
-    parser.add_argument("--quick", action="store_true", help="1 seed x 3 tasks, a short training")
-    parser.add_argument("--records", type=Path, help="write every number here as JSON")
-    parser.add_argument("--show", type=Path, nargs="+", help="show records instead of making them")
-    parser.add_argument("--markdown", action="store_true", help="with --show: a table for a page")
+    parser.add_argument("--steps", type=int, default=4_000, help="of each training")
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--show", action="store_true", help="print the table of what is there")
     arguments = parser.parse_args()
-    console = Console(width=180)
+    seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
+    jobs = [
+        Job(family, history, seed, arguments.tasks, arguments.steps)
+        for seed in seeds
+        for family in arguments.families
+        for history in arguments.histories
+    ]
     if arguments.show:
-        records = read(arguments.show)
-        return print(markdown(records)) if arguments.markdown else show(records, console)
-    method = FPacohMap(num_steps=500) if arguments.quick else FPacohMap()
-    num_seeds, num_tasks = (1, 3) if arguments.quick else (arguments.seeds, arguments.tasks)
-    records = {history: [] for history in arguments.histories.split(",")}
-    for history in records:
-        for seed in range(arguments.first_seed, arguments.first_seed + num_seeds):
-            records[history].append(evaluate(history, seed, num_tasks, method))
-            if arguments.records:
-                arguments.records.write_text(json.dumps(records))
-            console.print(f"{history}, seed {seed}: done")
-    show({history: several for history, several in records.items() if several}, console)
+        from benchmarks._records import read
+
+        known = read(arguments.out)
+        print(table({tuple(job): known[tuple(job)] for job in jobs if tuple(job) in known}))
+        return
+    print(table(finished(evaluate, jobs, arguments.workers, arguments.out)))
 
 
 if __name__ == "__main__":

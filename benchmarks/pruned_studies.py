@@ -14,9 +14,14 @@ different branches of the conditional space are not near to each other.
 """
 
 import argparse
+import functools
+import itertools
 import math
+import os
+import tempfile
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +31,8 @@ from optuna.samplers import RandomSampler
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 import metaprior as mp
+from benchmarks._processes import in_workers
+from benchmarks._records import finished
 from benchmarks._studies import markdown
 from metaprior.adapters.optuna import MetaPriorSampler, load_tasks
 
@@ -80,27 +87,49 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seeds", type=int, default=16)
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes")
+    parser.add_argument("--out", type=Path, help="file of the studies; those in it are kept")
     parser.add_argument("--markdown", action="store_true", help="print a table for a page")
     arguments = parser.parse_args()
+    kinds = list(itertools.product((False, True), (0.0, NOISE), PRUNERS))
+    jobs = [Job(*kind, seed) for kind in kinds for seed in range(arguments.seeds)]
+    with tempfile.TemporaryDirectory() as folder:
+        learn = functools.partial(learn_into, folder=Path(folder))
+        list(in_workers(learn, (False, True), arguments.workers))
+        work = functools.partial(counts_of, folder=Path(folder))
+        studies = finished(work, jobs, arguments.workers, arguments.out)
+    rows = []
+    for is_conditional, noise, pruner in kinds:
+        found = [
+            Counts(*studies[is_conditional, noise, pruner, seed]) for seed in range(arguments.seeds)
+        ]
+        space = "conditional" if is_conditional else "plain"
+        rows.append([space, f"{noise:g}", pruner, *summary(found)])
+    header = ["space", "noise", "pruner", "pruned", "nearest to a pruned one", "within 0.001"]
+    print(markdown(header, rows) if arguments.markdown else "\n".join(map("  ".join, rows)))
+
+
+class Job(NamedTuple):
+    """One study."""
+
+    is_conditional: bool
+    noise: float
+    pruner: str
+    seed: int
+
+
+def learn_into(is_conditional: bool, folder: Path) -> None:
+    """Learn the prior of a family and save it in the folder."""
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    learned(is_conditional).save(folder / str(is_conditional))
+
+
+def counts_of(job: Job, folder: Path) -> Counts:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     warnings.simplefilter("ignore", UserWarning)
-    rows = []
-    for is_conditional in (False, True):
-        prior = learned(is_conditional)
-        for noise in (0.0, NOISE):
-            for name, pruner in PRUNERS.items():
-                found = [
-                    counted(
-                        prior, pruner(), Function(top(1000 + seed), is_conditional, noise), seed
-                    )
-                    for seed in range(arguments.seeds)
-                ]
-                space = "conditional" if is_conditional else "plain"
-                rows.append([space, f"{noise:g}", name, *summary(found)])
-                print(*rows[-1], sep="  ", flush=True)
-    header = ["space", "noise", "pruner", "pruned", "nearest to a pruned one", "within 0.001"]
-    if arguments.markdown:
-        print(markdown(header, rows))
+    prior = mp.load(folder / str(job.is_conditional))
+    function = Function(top(1000 + job.seed), job.is_conditional, job.noise)
+    return counted(prior, PRUNERS[job.pruner](), function, job.seed)
 
 
 def top(seed: int) -> np.ndarray:

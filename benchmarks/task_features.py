@@ -5,7 +5,7 @@
     python -m benchmarks.task_features --show features.jsonl               # tables in Markdown
 
 A seed cuts the 35 tasks of a family into 24 past and 11 unseen ones. Every past run is 25 queries
-of an optimiser without a past; `metaprior.learn` with the budget "fast" learns four priors from the
+of a non-transfer optimiser; `metaprior.learn` with the budget "fast" learns four priors from the
 same runs:
 
     without              nothing is known of the tasks
@@ -22,18 +22,17 @@ random configurations given none, one and four others. Regret is the distance to
 share of the distance from the median to the best; the log-likelihood is in units of the spread of
 all past values. Nothing was tuned on the seeds below 1000.
 
-A job is one prior in one process, and one line of --out; what is there is not run again. The unit
+A prior is one line of --out; what is there is not made again. The unit
 of replication is the seed: intervals are 95 % intervals (Student's t) of the mean difference
 between priors of one seed.
 """
 
 import argparse
+import functools
 import itertools
 import json
-import multiprocessing
 import os
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,7 +40,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import t as student
 
-from benchmarks._processes import ONE_THREAD
+from benchmarks._processes import in_workers
 from metaprior.belief import Prior
 from metaprior.bo import Optimizer
 from metaprior.data import Integer, Real, Space, Tasks
@@ -103,18 +102,18 @@ def main() -> None:
 
 
 def run(jobs: Sequence[tuple[str, int, str]], arguments: argparse.Namespace) -> None:
-    """Every job in a process of its own; its record is written as soon as it is there."""
-    os.environ.update(ONE_THREAD)  # inherited by the processes, which load XLA later
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(arguments.workers, context, max_tasks_per_child=1) as pool:
-        running = [pool.submit(record_of, *job, arguments.tasks) for job in jobs]
-        for number, each in enumerate(as_completed(running), start=1):
-            record = each.result()
-            with arguments.out.open("a") as file:
-                file.write(json.dumps(record) + "\n")
-            used = ", ".join(record["used"]) or "none"
-            job = f"{record['family']}, seed {record['seed']}, {record['variant']}"
-            print(f"{number}/{len(jobs)}: {job}: uses {used}", flush=True)
+    """Every prior in a process with one thread; its record is written as soon as it is there."""
+    work = functools.partial(_record_of_job, num_tasks=arguments.tasks)
+    for number, (_, record) in enumerate(in_workers(work, jobs, arguments.workers), start=1):
+        with arguments.out.open("a") as file:
+            file.write(json.dumps(record) + "\n")
+        used = ", ".join(record["used"]) or "none"
+        job = f"{record['family']}, seed {record['seed']}, {record['variant']}"
+        print(f"{number}/{len(jobs)}: {job}: uses {used}", flush=True)
+
+
+def _record_of_job(job: tuple[str, int, str], num_tasks: int | None) -> dict[str, Any]:
+    return record_of(*job, num_tasks)
 
 
 def read(path: Path) -> list[dict[str, Any]]:

@@ -65,7 +65,7 @@ with tempfile.TemporaryDirectory() as folder:
         version = machine.ledger.current
         yields = []
         for _ in range(num_tries):
-            setting = machine.suggest(run)[0].point
+            setting = machine.suggest(run).rows[0].point
             yields.append(yield_of(setting, drift))
             machine.tell(run, yields[-1])
 

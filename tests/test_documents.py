@@ -1,12 +1,15 @@
 """The code blocks of README and guides run as they stand; pages are wrapped, and their pictures and
 links exist."""
 
+import json
 import re
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import optuna
 import pytest
 
 import metaprior as mp
@@ -76,6 +79,59 @@ def test_documents_code_blocks_run_with_a_saved_prior(
     blocks = BLOCK.findall((ROOT / name).read_text())
     exec(compile("\n".join(blocks), name, "exec"), {"__name__": "__document__", **names})
     assert shows in capsys.readouterr().out
+
+
+@pytest.mark.oracle
+def test_documents_code_blocks_read_histories(tmp_path, monkeypatch):
+    """The page on other hosts, on what these wrote; learning is shortened."""
+    torch = pytest.importorskip("torch", reason="`make oracle` installs torch")
+    monkeypatch.chdir(tmp_path)
+    _write_mlflow("sqlite:///mlflow.db")
+    _write_ray(tmp_path / "ray_results")
+    _write_optuna("sqlite:///past.db")
+    space = mp.Space(x=mp.Real(0.0, 1.0))
+    X, Y = torch.tensor([[0.1], [0.9]]).double(), torch.tensor([[1.0], [2.0]]).double()
+    names = {"space": space, "X_1": X, "Y_1": Y, "X_2": X, "Y_2": Y}
+    blocks = BLOCK.findall((ROOT / "docs/how-to/other-histories.md").read_text())
+    source = "\n".join(blocks).replace('budget="fast"', "method=metaprior.methods.FixedGP()")
+    assert source.count("FixedGP") == 2
+    exec(compile(source, "other-histories.md", "exec"), {"__name__": "__document__", **names})
+
+
+def _write_mlflow(uri: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from mlflow import MlflowClient
+
+        client = MlflowClient(tracking_uri=uri)
+    for name in ("iris", "wine"):
+        experiment = client.create_experiment(name)
+        for i in range(3):
+            run = client.create_run(experiment).info.run_id
+            client.log_param(run, "x", 0.1 * i)
+            client.log_metric(run, "val_loss", float(i))
+            client.set_terminated(run)
+
+
+def _write_ray(folder: Path) -> None:
+    for name in ("iris", "wine"):
+        for i in range(3):
+            trial = folder / name / f"train_{i:05}"
+            trial.mkdir(parents=True)
+            (trial / "params.json").write_text(json.dumps({"x": 0.1 * i}))
+            (trial / "result.json").write_text(json.dumps({"loss": i, "training_iteration": 1}))
+
+
+def _write_optuna(url: str) -> None:
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    for name in ("iris", "wine"):
+        study = optuna.create_study(
+            study_name=name, storage=url, directions=["maximize", "minimize"]
+        )
+        for i in range(3):
+            trial = study.ask({"x": optuna.distributions.FloatDistribution(0.0, 1.0)})
+            trial.set_constraint("memory", i - 1.0)
+            study.tell(trial, [1.0 * i, 2.0 * i])
 
 
 def too_long(text: str) -> list[str]:

@@ -1,34 +1,45 @@
 """What records say: regret as a fraction of the gap, evaluations to a target, calibration."""
 
-from typing import Any
-
 import numpy as np
+import pandas as pd
+from jaxtyping import Float
 
-from metaprior.metrics import calibration_error
+from benchmarks.field._records import LEVELS, PREDICTED_AFTER, split_by
 
 STEPS = (1, 3, 5, 10, 20, 30, 50)
 TARGETS = (0.05, 0.01)
 STALLED_QUERIES = 20
+PRIOR = ["phase", "family", "regime", "seed", "method"]
 
 
-def measured(records: list[dict[str, Any]]) -> dict[str, float]:
-    """Means over the runs of one prior; evaluations count 51 where a target was not reached."""
-    runs = [_of_run(record) for record in records]
-    found = {name: float(np.mean([run[name] for run in runs])) for name in runs[0]}
-    asked = np.concatenate([record.get("cdf", []) for record in records])
-    if len(asked):
-        found["coverage"] = float(np.mean(np.abs(2.0 * asked - 1.0) <= 0.95))
-        for step in records[0]["predicted"]:
-            parts = [record["predicted"][step] for record in records if step in record["predicted"]]
-            pooled = np.clip(np.concatenate([part[0] for part in parts]), 0.0, 1.0)
-            found[f"calibration@{step}"] = calibration_error(pooled)
-            found[f"density@{step}"] = float(np.mean([part[1] for part in parts]))
+def measured(records: pd.DataFrame) -> pd.DataFrame:
+    """One row for each prior and method: means over new tasks, and calibration pooled over them."""
+    rows = []
+    for names, runs in split_by(records, PRIOR).items():
+        rows.append(dict(zip(PRIOR, names, strict=True)) | of_prior(runs))
+    return pd.DataFrame(rows)
+
+
+def of_prior(runs: pd.DataFrame) -> dict[str, float]:
+    """Measures of the runs of one prior on its new tasks."""
+    single = [of_regret(np.asarray(regret)) for regret in runs["regret"]]
+    found = {name: float(np.mean([run[name] for run in single])) for name in single[0]}
+    found["tasks"] = float(len(runs))
+    found["seconds"] = float(runs["seconds"].to_numpy().mean())
+    found["learning seconds"] = float(runs["learning_seconds"].to_numpy()[0])
+    asked = int(runs["asked"].to_numpy().sum())
+    if asked > 0:
+        found["coverage"] = float(runs["inside"].to_numpy().sum() / asked)
+    for step in PREDICTED_AFTER:
+        counts = [np.asarray(part) for part in runs[f"at_most@{step}"] if len(part)]
+        if counts:
+            found[f"calibration@{step}"] = pooled_calibration_error(np.stack(counts))
+            found[f"density@{step}"] = float(runs[f"density@{step}"].to_numpy().mean())
     return found
 
 
-def _of_run(record: dict[str, Any]) -> dict[str, float]:
-    regret = np.maximum.accumulate(np.asarray(record["values"]))
-    regret = (record["best"] - regret) / record["gap"]
+def of_regret(regret: Float[np.ndarray, " t"]) -> dict[str, float]:
+    """Measures of one run; evaluations count one more than there were where a target was missed."""
     found = {f"regret@{t}": float(regret[min(t, len(regret)) - 1]) for t in STEPS}
     for target in TARGETS:
         reached = np.flatnonzero(regret <= target)
@@ -37,5 +48,13 @@ def _of_run(record: dict[str, Any]) -> dict[str, float]:
         found[f"solved {name}"] = float(len(reached) > 0)
     before = regret[max(len(regret) - STALLED_QUERIES - 1, 0)]
     found["stalled"] = float(regret[-1] > 0.01 and regret[-1] == before)
-    found["seconds"] = record["seconds"]
     return found
+
+
+def pooled_calibration_error(at_most: Float[np.ndarray, "runs levels"]) -> float:
+    """`metaprior.metrics.calibration_error` from counts: how many values were at most each level.
+
+    The last level is 1, so that its count is the number of values.
+    """
+    shares = at_most.sum(axis=0) / at_most[:, -1].sum()
+    return float(np.sqrt(np.mean((shares - LEVELS) ** 2)))

@@ -1,23 +1,32 @@
 """The methods that are compared: what they learn, what they believe, and how they ask."""
 
 import importlib.util
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from benchmarks.field._learners import prior_of, runs_of
-from benchmarks.field._past import Cell, tpe
+from benchmarks.field._past import REGIMES, Cell, order_by_sampler
 from benchmarks.field._pools import Family, Pool
-from benchmarks.field._runs import Searcher, by_belief, in_order
+from benchmarks.field._runs import Searcher, by_belief, by_scores, in_order
 from metaprior.belief import AbstractBelief, Prior, belief_of
 from metaprior.bo import LogExpectedImprovement, RestlessConfidenceBound
-from metaprior.methods import AbstractMethod, TrainedContents, Weighed
+from metaprior.data import Tasks
+from metaprior.methods import AbstractMethod, Guarded, TrainedContents, Weighed
 
+if TYPE_CHECKING:
+    from optuna.samplers import BaseSampler
+
+LEARN = "learn"
 BOUND = RestlessConfidenceBound()
 # How many of the past's best configurations are asked before a run is left to a GP.
 NUM_BEST = 3
+# How many random rows a GP that uses no past begins with.
+NUM_RANDOM = 3
 
 
 class Setting(NamedTuple):
@@ -35,62 +44,102 @@ class Setting(NamedTuple):
         """What a learner learned from the past runs."""
         return prior_of(learner, self.cell, self.family, self.folder)
 
+    @property
+    def past(self) -> Tasks:
+        """The past runs."""
+        return runs_of(self.cell, self.family, self.folder)
 
-def _by(learner: str) -> Callable[[Setting], Searcher]:
-    return lambda setting: by_belief(setting.prior(learner).belief, BOUND)
+
+@dataclass(frozen=True)
+class Method:
+    """A way to search a new task.
+
+    - `learner`: what has to be learned before, if anything; `LEARN` is `learn` with its budget.
+    - `regimes`: where it can be used.
+    - `uses_past`: without, a search is the same in all regimes with the same configurations.
+    """
+
+    search: Callable[[Setting], Searcher]
+    learner: str | None = None
+    regimes: tuple[str, ...] = REGIMES
+    uses_past: bool = True
+
+    def learner_of(self, budget: str) -> str | None:
+        """The learner, by the name under which its prior is kept."""
+        return budget if self.learner == LEARN else self.learner
+
+
+def label(name: str, budget: str) -> str:
+    """The name under which records are kept: what comes from `learn` depends on its budget."""
+    if METHODS[name].learner == LEARN and budget != "normal":
+        return f"{name} ({budget})"
+    return name
+
+
+def _by(learner: str) -> Method:
+    return Method(lambda setting: by_belief(setting.prior(learner).belief, BOUND), learner)
 
 
 def _learn(setting: Setting) -> Searcher:
     return by_belief(setting.prior(setting.budget).belief, BOUND)
 
 
-def _without_guard(setting: Setting) -> Searcher:
-    return by_belief(setting.prior(setting.budget).belief.unguarded, BOUND)
-
-
 def _averaged(setting: Setting) -> Searcher:
     return by_belief(setting.prior("averaged").belief, LogExpectedImprovement())
 
 
-def weighed(setting: Setting, method: Callable[[AbstractMethod], Weighed]) -> AbstractBelief:
-    """What `learn` chose, in a mixture weighted by evidence instead of behind a guard."""
+def _with_guard(setting: Setting) -> Searcher:
+    """What `learn` chose, alone behind the guard instead of in the mixture."""
     prior = setting.prior(setting.budget)
-    tasks = runs_of(setting.cell, setting.family, setting.folder)
-    base = method(prior.method.base)  # pyright: ignore[reportAttributeAccessIssue]
-    contents = TrainedContents(base, base.beside_past(prior.surrogate.unguarded, tasks))
+    belief = belief_around(Guarded(chosen(prior)), setting)
+    return by_belief(belief, BOUND)
+
+
+def _mixture(**changes: float) -> Method:
+    """What `learn` returns, with other settings of the mixture."""
+
+    def search(setting: Setting) -> Searcher:
+        around = Weighed(chosen(setting.prior(setting.budget)), **changes)
+        return by_belief(belief_around(around, setting), BOUND)
+
+    return Method(search, LEARN)
+
+
+def chosen(prior: Prior) -> AbstractMethod:
+    """What `learn` chose, without what is around it."""
+    return getattr(prior.method, "base", prior.method)
+
+
+def belief_around(around: Guarded | Weighed, setting: Setting) -> AbstractBelief:
+    """What `learn` learned, with something else around it."""
+    learned = setting.prior(setting.budget).surrogate.unguarded
+    contents = TrainedContents(around, around.around(learned, setting.past))
     belief = belief_of(contents.settings, contents.arrays, setting.family.space.num_inputs)
     assert belief is not None
     return belief
 
 
-def _weighed(past_weight: float) -> Callable[[Setting], Searcher]:
-    def searcher(setting: Setting) -> Searcher:
-        belief = weighed(setting, lambda base: Weighed(base, past_weight=past_weight))
-        return by_belief(belief, BOUND)
-
-    return searcher
-
-
 def _past_best(setting: Setting) -> Searcher:
     """First the configurations that would have served the past runs best, one after another, then
     the averaged GP with expected improvement."""
-    tasks = runs_of(setting.cell, setting.family, setting.folder)
-    averaged = setting.prior("averaged").belief
-    acquisition = LogExpectedImprovement()
+    averaged, acquisition = setting.prior("averaged").belief, LogExpectedImprovement()
 
-    def choose(pool: Pool, num: int, seed: int) -> list[int]:
-        order = greedy_portfolio(tasks, pool, NUM_BEST)
-        while len(order) < num:
-            belief = averaged.condition(pool.x[order], pool.y[order])
-            values = acquisition.score(belief, pool.x, np.random.default_rng(seed)).values
-            values[order] = -np.inf
-            order.append(int(np.argmax(values)))
-        return order
+    def think(x: np.ndarray, y: np.ndarray, pool: Pool, rng: np.random.Generator):
+        now = averaged.condition(x, y)
+        return now, acquisition.score(now, pool.x, rng).values
 
-    return in_order(choose)
+    return by_scores(think, _portfolio(setting.past))
 
 
-def greedy_portfolio(tasks, pool: Pool, num: int) -> list[int]:
+def _portfolio(tasks: Tasks) -> Callable[[Pool, int], list[int]]:
+    return lambda pool, seed: greedy_portfolio(tasks, pool, NUM_BEST)
+
+
+def _random_rows(pool: Pool, seed: int) -> list[int]:
+    return np.random.default_rng(seed).permutation(len(pool.y))[:NUM_RANDOM].tolist()
+
+
+def greedy_portfolio(tasks: Tasks, pool: Pool, num: int) -> list[int]:
     """Rows of the pool, each the nearest to a past configuration that adds most: the mean over
     past runs of the best value so far, as a share of the run's range, is what is raised.
 
@@ -115,43 +164,87 @@ def greedy_portfolio(tasks, pool: Pool, num: int) -> list[int]:
 
 
 def _random(setting: Setting) -> Searcher:
-    def choose(pool: Pool, num: int, seed: int) -> list[int]:
-        return np.random.default_rng(seed).permutation(len(pool.y))[:num].tolist()
+    def choose(pool: Pool, num: int, seed: int, first: Sequence[int]) -> list[int]:
+        drawn = np.random.default_rng(seed).permutation(len(pool.y)).tolist()
+        return list(dict.fromkeys([*first, *drawn]))[:num]
 
     return in_order(choose)
 
 
-def _tpe(setting: Setting) -> Searcher:
-    def choose(pool: Pool, num: int, seed: int) -> list[int]:
-        ask, tell = tpe(pool, seed)
-        order: list[int] = []
-        for _ in range(min(num, len(pool.y))):
-            order.append(ask(order))
-            tell(pool.y[order[-1]])
-        return order
+def _by_optuna(sampler: Callable[[int], "BaseSampler"]) -> Method:
+    """A sampler on the unit cube: each proposal is answered by the nearest row that is left, and
+    the sampler learns where that row is."""
 
-    return in_order(choose)
+    def choose(pool: Pool, num: int, seed: int, first: Sequence[int]) -> list[int]:
+        return order_by_sampler(pool, num, sampler(seed), first)
+
+    return Method(lambda setting: in_order(choose), uses_past=False)
+
+
+def _tpe(seed: int) -> "BaseSampler":
+    from optuna.samplers import TPESampler
+
+    return TPESampler(seed=seed)
+
+
+def _gp_sampler(seed: int) -> "BaseSampler":
+    from optuna.exceptions import ExperimentalWarning
+    from optuna.samplers import GPSampler
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExperimentalWarning)  # of `deterministic_objective`
+        return GPSampler(seed=seed, deterministic_objective=True, warn_independent_sampling=False)
 
 
 def _single_task_gp(setting: Setting) -> Searcher:
-    """BoTorch's default GP and LogEI, from three random rows."""
-    from benchmarks.field._botorch_reference import order_by_log_improvement
+    from benchmarks.field._botorch_reference import single_task_gp
 
-    return in_order(lambda pool, num, seed: order_by_log_improvement(pool.x, pool.y, num, seed))
+    return by_scores(lambda x, y, pool, rng: single_task_gp(x, y, pool), _random_rows)
 
 
-METHODS: dict[str, Callable[[Setting], Searcher]] = {
-    "learn": _learn,
-    "learn, no guard": _without_guard,
-    "weighed": _weighed(Weighed().past_weight),
-    "weighed, no past tasks": _weighed(0.0),
+def _past_best_single_task_gp(setting: Setting) -> Searcher:
+    from benchmarks.field._botorch_reference import single_task_gp
+
+    begin = _portfolio(setting.past)
+    return by_scores(lambda x, y, pool, rng: single_task_gp(x, y, pool), begin)
+
+
+def _rank_weighted(setting: Setting) -> Searcher:
+    from benchmarks.field._botorch_reference import rank_weighted
+
+    return by_scores(rank_weighted(setting.past))
+
+
+def _hyperbo(setting: Setting) -> Searcher:
+    from benchmarks.field._hyperbo_reference import by_prior, trained
+
+    return by_scores(by_prior(trained(setting.past, setting.cell.seed)))
+
+
+def _is_installed(*packages: str) -> bool:
+    return all(importlib.util.find_spec(package) is not None for package in packages)
+
+
+METHODS: dict[str, Method] = {
+    "learn": Method(_learn, LEARN),
+    "learn, guard only": Method(_with_guard, LEARN),
+    "learn, no past tasks": _mixture(past_weight=0.0),
+    "learn, all evidence": _mixture(temper=1.0),
     "ABLR": _by("ablr"),
     "PACOH-MAP": _by("pacoh"),
+    "Learned GP": _by("learned"),
+    "neural process": _by("process"),
     "RankWeightedGP": _by("rank"),
-    "averaged GP": _averaged,
-    "past's best, averaged GP": _past_best,
-    "TPE": _tpe,
-    "random": _random,
+    "averaged GP": Method(_averaged, "averaged", uses_past=False),
+    "past's best, averaged GP": Method(_past_best, "averaged"),
+    "TPE": _by_optuna(_tpe),
+    "random": Method(_random, uses_past=False),
 }
-if importlib.util.find_spec("botorch") is not None:
-    METHODS["SingleTaskGP"] = _single_task_gp
+# What needs PyTorch comes last, since it is the slowest.
+if _is_installed("botorch"):
+    METHODS["HyperBO"] = Method(_hyperbo)
+    METHODS["past's best, SingleTaskGP"] = Method(_past_best_single_task_gp)
+    METHODS["SingleTaskGP"] = Method(_single_task_gp, uses_past=False)
+    METHODS["RGPE"] = Method(_rank_weighted)
+if _is_installed("optuna", "torch"):
+    METHODS["GPSampler"] = _by_optuna(_gp_sampler)

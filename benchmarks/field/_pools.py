@@ -1,9 +1,9 @@
 """Tasks as finite pools: configurations in the unit cube, and the value of each of them.
 
-LCBench (Zimmer, Lindauer and Hutter 2021) is 35 data sets by 2,000 configurations of a neural
-network, in one Parquet file (`--lcbench`); GLMNET, RPart and XGBoost are shipped with the package.
-Which tasks choose (development) and which are reported (test) is fixed in `split.json`; the test
-tasks of the shipped tables are the paper's.
+LCBench (Zimmer, Lindauer and Hutter 2021) is 35 data sets by the same 2,000 configurations of a
+neural network (`benchmarks/tables`); GLMNET, RPart and XGBoost are shipped with the package, and
+their configurations differ from task to task. Which tasks choose (development) and which are
+reported (test) is fixed in `split.json`; the test tasks of the shipped tables are the paper's.
 """
 
 import json
@@ -12,13 +12,17 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 import metaprior as mp
 from metaprior.data import Space
 
 SPLIT = Path(__file__).parent / "split.json"
+LCBENCH = Path(__file__).parent.parent / "tables" / "lcbench.npz"
 TABLES = ("glmnet", "rpart", "xgboost")
+FAMILIES = ("lcbench", *TABLES)
+# Families whose tasks all have the same configurations, row by row.
+SHARED_ROWS = ("lcbench",)
 LCBENCH_SPACE = mp.Space(
     batch_size=mp.Integer(16, 512, log=True),
     learning_rate=mp.Real(1e-4, 1e-1, log=True),
@@ -46,6 +50,10 @@ class Pool:
         """From the median configuration to the best one."""
         return float(np.max(self.y) - np.median(self.y))
 
+    def kept(self, kept: Bool[np.ndarray, " m"]) -> "Pool":
+        """The task with some of its configurations only."""
+        return Pool(self.name, self.x[kept], self.y[kept])
+
 
 @dataclass(frozen=True)
 class Family:
@@ -57,32 +65,24 @@ class Family:
     test: tuple[Pool, ...]
 
 
-def family_named(name: str, lcbench: Path | None) -> Family:
-    """LCBench or one of the shipped tables."""
-    if name in TABLES:
-        return _shipped(name)
-    if lcbench is None or not lcbench.is_file():
-        raise FileNotFoundError(
-            "LCBench is not shipped; give its Parquet file with --lcbench, or leave the family out."
-        )
-    return _lcbench(lcbench)
-
-
 @cache
-def _lcbench(path: Path) -> Family:
-    import pandas as pd
+def family_named(name: str) -> Family:
+    """LCBench or one of the shipped tables."""
+    return _lcbench() if name == "lcbench" else _shipped(name)
 
-    rows = pd.read_parquet(path)
-    names = list(LCBENCH_SPACE.names)
-    pools = {}
-    for task, own in rows.groupby("openml_task_id"):
-        points = [dict(zip(names, row, strict=True)) for row in own[names].to_numpy().tolist()]
-        y = own["val_accuracy"].to_numpy(float)
-        pools[str(task)] = Pool(str(task), LCBENCH_SPACE.encode(points), y)
+
+def _lcbench() -> Family:
+    with np.load(LCBENCH) as arrays:
+        columns = [arrays[name].tolist() for name in LCBENCH_SPACE.names]
+        names, values = arrays["openml_task_id"].tolist(), arrays["val_accuracy"].astype(float)
+    points = [
+        dict(zip(LCBENCH_SPACE.names, row, strict=True)) for row in zip(*columns, strict=True)
+    ]
+    x = LCBENCH_SPACE.encode(points)
+    pools = {str(name): Pool(str(name), x, y) for name, y in zip(names, values, strict=True)}
     return _split("lcbench", LCBENCH_SPACE, pools)
 
 
-@cache
 def _shipped(name: str) -> Family:
     from metaprior.lab.environments import Table
 

@@ -1,103 +1,145 @@
-"""The records as a page: a table for each phase, means over priors with paired intervals."""
+"""The records as a page: an overview, plain answers, and tables for each cell, with figures."""
 
-import json
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import pandas as pd
 
+from benchmarks.field._compared import COLUMNS, compare, wins_and_losses
 from benchmarks.field._measures import measured
+from benchmarks.field._records import read, split_by
 from metaprior.metrics import mean_and_interval
 
-BASELINE = "learn"
-COLUMNS = {
-    "evaluations to 5%": 1,
-    "evaluations to 1%": 1,
-    "solved 1%": 3,
-    "stalled": 3,
-    **{f"regret@{t}": 3 for t in (1, 3, 5, 10, 20, 30, 50)},
-    "coverage": 3,
-    "calibration@4": 3,
-    "calibration@16": 3,
-    "density@4": 2,
-    "density@16": 2,
-}
-# By prior and method.
-Measured = dict[str, dict[str, dict[str, float]]]
-
+BASELINES = ("learn", "learn (fast)")
 HEAD = """# The field benchmark
 
-Real evaluations as finite pools, tasks that were not learned from, one protocol for all methods:
+Real evaluations as finite pools, tasks that were not learned from, and one protocol for all
+methods. {made}
 
-```console
-python -m benchmarks.field run --lcbench lcbench.parquet --out field/ --workers 16
-python -m benchmarks.field show --out field/ > docs/field.md
-```
-
-Regret is a fraction of the gap between the median and the best configuration of a task; evaluations
-count 51 where 50 did not reach the target; a run is stalled if it is above 1 % and its last 20
-queries improved nothing. Coverage is that of central 95 % bands at the points that were asked, each
-predicted before; calibration error and log density are those of 64 rows of the pool. The unit of
-replication is the prior: a mean over its new tasks is one number. Differences are from
-`{baseline}` on the same priors, with 95 % intervals of Student.
+- **Families**: LCBench (35 data sets, the same 2,000 networks on each), GLMNET, RPart and XGBoost.
+- **Regimes**: *gp* and *tpe* are sparse pasts, 25 points of each past task, collected by a Gaussian
+  process or by TPE. *grid* is a past of the same 200 configurations on every past task, and
+  *off-grid* removes these from what new tasks can be asked. Both are on LCBench only: the tasks of
+  the other families do not share their configurations.
+- **Measures**: regret is a share of the gap between the median and the best configuration of a
+  task; evaluations count 51 where 50 did not reach the target; a run is stalled if it is above 1 %
+  and its last 20 queries improved nothing. Coverage is that of central 95 % bands at the points
+  that were asked, each predicted before; calibration error (pooled over tasks) and log density are
+  those of 64 configurations drawn from the pool, after so many queries. Seconds are CPU time of an
+  ask on one core.
+- **Units**: a mean over the new tasks of a prior is one number. Differences are from `{baseline}`
+  on the same priors, with 95 % intervals (Student's t). A method *wins* against `{baseline}` in a
+  cell if the interval of the difference is on its side of zero, *loses* if it is on the other side,
+  and *ties* otherwise.
+- **Effort**: all methods run with one configuration, which is their authors' or the library's
+  default, on all cells. None was tuned on test tasks. Priors that are learned train until their own
+  criterion stops them.
 """
 
 
-def page(folder: Path) -> str:
-    """All tables, in Markdown."""
-    text = HEAD.format(baseline=BASELINE)
-    phases = read(folder / "records")
-    for phase, families in sorted(phases.items()):
-        for family, priors in sorted(families.items()):
-            text += f"\n## {family}, {phase} tasks\n\n{table(priors)}\n{differences(priors)}"
+def show(place: Path, page: Path | None, baseline: str | None) -> None:
+    """Print the page, or write it and draw the figures beside it."""
+    records, made = read(place)
+    if page is None:
+        print(text_of(records, made, baseline), end="")
+        return
+    from benchmarks.field._figures import draw
+
+    figures = draw(records, page.parent / "images")
+    page.write_text(text_of(records, made, baseline, figures))
+
+
+def text_of(
+    records: pd.DataFrame,
+    made: dict[str, Any],
+    baseline: str | None = None,
+    figures: dict[tuple[str, str], str] | None = None,
+) -> str:
+    """The page in Markdown.
+
+    - `figures`: paths from the page by phase and family.
+    """
+    measures = measured(records)
+    methods = list(dict.fromkeys(measures["method"]))
+    against = baseline or next((m for m in BASELINES if m in methods), methods[0])
+    if against not in methods:
+        raise ValueError(f"There are no records of {against!r}; give one of {', '.join(methods)}.")
+    text = HEAD.format(made=_made(made), baseline=against)
+    for (phase,), own in sorted(split_by(measures, ["phase"]).items()):
+        text += f"\n## Overview: {phase} tasks\n\n{_overview(own, against)}"
+        text += f"\n## Where `{against}` wins, ties and loses: {phase} tasks\n\n"
+        text += _answers(own, against)
+        for (family, regime), cell in sorted(split_by(own, ["family", "regime"]).items()):
+            text += f"\n## {family}, {regime}, {phase} tasks\n\n"
+            if figures and (phase, family) in figures:
+                text += f"![Regret over queries]({figures[phase, family]})\n\n"
+            text += _means(cell) + "\n" + _differences(cell, against)
     return text
 
 
-def read(folder: Path) -> dict[str, dict[str, Measured]]:
-    """Measures by phase, family, prior and method."""
-    found: dict[str, dict[str, Measured]] = defaultdict(lambda: defaultdict(dict))
-    for file in sorted(folder.glob("*.json")):
-        record: dict[str, Any] = json.loads(file.read_text())
-        cell = record["cell"]
-        priors = found[cell["phase"]][cell["family"]]
-        prior = f"{cell['regime']} {cell['seed']}"
-        priors.setdefault(prior, {})[record["method"]] = measured(record["runs"])
-    return found
+def _made(made: dict[str, Any]) -> str:
+    if not made:
+        return ""
+    software = ", ".join(f"{k} {v}" for k, v in made.get("software", {}).items() if v)
+    lines = "\n".join(made["commands"])
+    return f"Measured on {made['date']} with {software}, by\n\n```console\n{lines}\n```"
 
 
-def table(priors: Measured) -> str:
+def _overview(measures: pd.DataFrame, baseline: str) -> str:
+    """Differences from the baseline over all cells, with the prior as the unit."""
+    rows = []
+    for method, found in compare(measures, baseline).items():
+        rows.append([method, str(found.priors), *(found.text(column) for column in COLUMNS)])
+    text = f"Differences from `{baseline}` over the priors of all cells in which both were run; "
+    text += "the first row is the mean of the baseline itself.\n\n"
+    own = split_by(measures, ["method"])[baseline,]
+    first = [f"`{baseline}`", str(len(own)), *(_mean(own, c, d) for c, d in COLUMNS.items())]
+    return text + _table(["method", "priors", *COLUMNS], [first, *rows])
+
+
+def _answers(measures: pd.DataFrame, baseline: str) -> str:
+    """Cells in which the baseline wins, ties and loses, by column; and where it loses, by name."""
+    found = wins_and_losses(measures, baseline)
+    columns = list(dict.fromkeys(column for _, column in found))
+    rows = []
+    for method in dict.fromkeys(method for method, _ in found):
+        cells = [found.get((method, column)) for column in columns]
+        rows.append([method, *("–" if c is None else c.counts for c in cells)])
+    text = f"Number of cells in which `{baseline}` wins / ties / loses against a method.\n\n"
+    text += _table(["against", *columns], rows)
+    losses = [
+        f"- {column}, against {method}: {', '.join(each.losses)}."
+        for (method, column), each in found.items()
+        if each.losses
+    ]
+    if not losses:
+        return text + f"\n`{baseline}` loses in no cell.\n"
+    return text + f"\n`{baseline}` loses in these cells:\n\n" + "\n".join(losses) + "\n"
+
+
+def _means(cell: pd.DataFrame) -> str:
     """Means over priors, a row for each method."""
-    methods = sorted({name for own in priors.values() for name in own})
-    lines = ["| method | priors | " + " | ".join(COLUMNS) + " |", "|---" * (len(COLUMNS) + 2) + "|"]
-    for name in methods:
-        rows = [own[name] for own in priors.values() if name in own]
-        cells = [_mean(rows, column, digits) for column, digits in COLUMNS.items()]
-        lines.append(f"| {name} | {len(rows)} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+    rows = []
+    for (method,), own in sorted(split_by(cell, ["method"]).items()):
+        rows.append([str(method), str(len(own)), *(_mean(own, c, d) for c, d in COLUMNS.items())])
+    return _table(["method", "priors", *COLUMNS], rows)
 
 
-def differences(priors: Measured) -> str:
+def _differences(cell: pd.DataFrame, baseline: str) -> str:
     """Paired differences from the baseline, where it was run too."""
-    methods = sorted({name for own in priors.values() for name in own} - {BASELINE})
-    shown = [c for c in COLUMNS if not c.startswith(("coverage", "calibration", "density"))]
-    lines = [f"| minus {BASELINE} | " + " | ".join(shown) + " |", "|---" * (len(shown) + 1) + "|"]
-    for name in methods:
-        pairs = [
-            (own[name], own[BASELINE]) for own in priors.values() if {name, BASELINE} <= {*own}
-        ]
-        if len(pairs) > 1:
-            cells = [_paired(pairs, column) for column in shown]
-            lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n" if len(lines) > 2 else ""
+    found = compare(cell, baseline)
+    rows = [[name, *(each.text(column) for column in COLUMNS)] for name, each in found.items()]
+    return _table([f"minus {baseline}", *COLUMNS], rows) if rows else ""
 
 
-def _mean(rows: list[dict[str, float]], column: str, digits: int) -> str:
-    values = [row[column] for row in rows if column in row]
-    return f"{np.mean(values):.{digits}f}" if values else "–"
+def _mean(rows: pd.DataFrame, column: str, digits: int) -> str:
+    values = rows[column].dropna().to_numpy() if column in rows else []
+    if not len(values):
+        return "–"
+    mean, half = mean_and_interval(values)
+    return f"{mean:.{digits}f}" + (f" ± {half:.{digits}f}" if len(values) > 1 else "")
 
 
-def _paired(pairs: list[tuple[dict[str, float], dict[str, float]]], column: str) -> str:
-    mean, half = mean_and_interval([ours[column] - theirs[column] for ours, theirs in pairs])
-    digits = COLUMNS[column]
-    return f"{mean:+.{digits}f} ± {half:.{digits}f}"
+def _table(head: list[str], rows: list[list[str]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|---" + "|---:" * (len(head) - 1) + "|"]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)]) + "\n"

@@ -23,12 +23,16 @@ from metaprior.belief import (
     StackedSum,
     StackedWarp,
     Unchanged,
+    past_means,
 )
 from metaprior.belief._guard import GuardedBelief, GuardSettings
 from metaprior.belief._learned import ProcessBelief
 from metaprior.belief._linear import LearnedFeatures, LinearBelief
+from metaprior.belief._past import past_members
 from metaprior.belief._processes import GaussianProcesses
 from metaprior.belief._refine import LogSpread
+from metaprior.belief._residual import with_every_residual
+from metaprior.belief._weighed import Part, WeighedBelief
 from metaprior.data import TaskFeatures
 from metaprior.data._features import NumberFeature
 
@@ -147,6 +151,21 @@ def guarded(seed, columns) -> GuardedBelief:
     return GuardedBelief(learned(seed, columns, members=3), AveragedBelief(5.0, 3.0), settings)
 
 
+def weighed(seed, columns) -> WeighedBelief:
+    """Learned processes with residuals, two past tasks of unequal length, and the averaged GP."""
+    rng = np.random.default_rng(seed)
+    x, y = rng.uniform(size=(2, 6, columns)), 5.0 + 3.0 * rng.normal(size=(2, 6))
+    mask = np.arange(6) < np.array([[6], [4]])
+    return WeighedBelief(
+        (
+            Part(with_every_residual(learned(seed, columns, members=2, full=True)), 0.5, True),
+            Part(past_members(past_means(x, y, mask)), 0.4, True),
+            Part(AveragedBelief(5.0, 3.0), 0.1, False),
+        ),
+        temper=0.1,
+    )
+
+
 def prior_of(
     belief: AbstractBelief, *, space=MIXED, direction="maximize", features=NO_FEATURES
 ) -> mp.Prior:
@@ -162,6 +181,7 @@ PRIORS = {
     "averaged": prior_of(AveragedBelief(5.0, 3.0)),
     "fitted": prior_of(FittedBelief(20)),
     "features": prior_of(learned(4, WIDTH + 1), features=SIZE),
+    "weighed": prior_of(weighed(5, WIDTH), direction="minimize"),
 }
 
 

@@ -4,6 +4,7 @@
 
 import copy
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -32,10 +33,11 @@ from safetensors.torch import save as write_tensors
 
 import metaprior as mp
 from metaprior.adapters.botorch import UnitCube, UserUnits, model
+from metaprior.belief import AbstractStackedKernel, Unchanged
 from tests.adapters.hand_made import MIXED, PRIORS, learned, points, prior_of, values
 
 # One member, several with every kernel, and a mixture with unequal weights.
-VARIED = ("one member", "every kernel", "guarded")
+VARIED = ("one member", "every kernel", "guarded", "weighed")
 
 
 def run_of(num, *, space=MIXED):
@@ -108,7 +110,7 @@ def test_model_in_user_units_is_the_same(name, num):
     assert_says_what_the_prior_says(found, posterior, queries, units.tensor(queries))
 
 
-@pytest.mark.parametrize("name", PRIORS.keys() - {"fitted", "averaged"})
+@pytest.mark.parametrize("name", PRIORS)
 @pytest.mark.parametrize("coordinates", [UnitCube, UserUnits])
 def test_model_has_the_derivatives_of_finite_differences(name, coordinates):
     prior, where = PRIORS[name], coordinates(MIXED)
@@ -355,7 +357,7 @@ def test_model_state_goes_round_without_pickle(name):
     again = pickle.loads(pickle.dumps(copy.deepcopy(found)))
     np.testing.assert_array_equal(flat(again.posterior(x).mean), expected)
     assert not any(p.requires_grad for p in found.parameters())
-    assert found.dtypes_of_buffers <= {torch.float64, torch.bool}
+    assert found.dtypes_of_buffers <= {torch.float64, torch.bool, torch.int64}
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -411,13 +413,48 @@ def test_model_refuses_a_conditional_space():
         model(prior, torch.zeros(0, 3).double(), torch.zeros(0, 1).double())
 
 
+class BrownianMotion(AbstractStackedKernel):
+    """A kernel of somebody else, who has written its NumPy form only."""
+
+    def forward(self, a, b):
+        return np.minimum(a, b.transpose(0, 2, 1)), None
+
+    def pullback(self, tape, coefficients):
+        raise NotImplementedError
+
+    def diagonal(self, a):
+        return a[..., 0]
+
+    def diagonal_slopes(self, a):
+        return np.ones_like(a)
+
+
 def test_model_refuses_a_prior_with_parts_that_have_no_form_in_torch():
-    method = mp.methods.Weighed(mp.methods.FPacohMap(num_steps=1))
-    prior = mp.learn(
-        mp.Tasks.from_runs(
-            [([0.1, 0.5, 0.9], [0.0, 1.0, 0.5])] * 3, space=mp.Space(x=mp.Real(0.0, 1.0))
-        ),
-        method=method,
-    )
-    with pytest.raises(ValueError, match="has no form in torch; use `metaprior.Optimizer"):
+    belief = learned(0, 1)
+    processes = replace(belief.processes, features=Unchanged(), kernel=BrownianMotion())
+    space = mp.Space(x=mp.Real(0.0, 1.0))
+    prior = prior_of(replace(belief, processes=processes), space=space)
+    with pytest.raises(ValueError, match="BrownianMotion, .* has no form in torch; use `metaprior"):
         model(prior, torch.zeros(0, 1).double(), torch.zeros(0, 1).double())
+
+
+@pytest.mark.parametrize("num", [0, 1, 30])
+def test_model_of_a_learned_weighed_prior_says_what_the_prior_says(num, weighed_prior):
+    rng = np.random.default_rng(num)
+    x, y = rng.uniform(size=(num, 2)), rng.normal(size=num)
+    cube = UnitCube(weighed_prior.space)
+    found = model(weighed_prior, torch.tensor(x), torch.tensor(y)[:, None])
+    queries = rng.uniform(size=(7, 2))
+    posterior = weighed_prior.condition(x, y)
+    assert_says_what_the_prior_says(found, posterior, queries, cube.tensor(queries))
+    # Learned processes, past tasks and the averaged GP; after 30 points some are given up.
+    assert len(found.conditioned) == 3 if num < 30 else len(found.conditioned) > 0
+
+
+@pytest.fixture(scope="module")
+def weighed_prior():
+    rng = np.random.default_rng(0)
+    runs = [(rng.uniform(size=(5 + i, 2)), rng.normal(size=5 + i)) for i in range(3)]
+    space = mp.Space(a=mp.Real(0.0, 1.0), b=mp.Real(0.0, 1.0))
+    base = mp.methods.Ensemble(mp.methods.FPacohMap(num_steps=2))
+    return mp.learn(mp.Tasks.from_runs(runs, space=space), method=mp.methods.Weighed(base))

@@ -5,8 +5,8 @@ import traceback
 import pytest
 from typer.testing import CliRunner
 
+from metaprior.adapters._address import shown_address, without_secrets
 from metaprior.adapters.optuna import read_history
-from metaprior.adapters.optuna._address import shown_address, without_secrets
 from metaprior.adapters.optuna._relearning import opened
 from metaprior.cli._app import app
 

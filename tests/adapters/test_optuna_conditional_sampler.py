@@ -9,7 +9,7 @@ from optuna.trial import TrialState
 
 import metaprior as mp
 from metaprior.adapters.optuna import MetaPriorSampler, read_history
-from metaprior.adapters.optuna._study_window import study_window, whole_window
+from metaprior.adapters.optuna._study_window import gone, study_window, whole_window
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
@@ -51,13 +51,13 @@ def prior():
     return learned_from(boosting)
 
 
-def run(prior, objective, num, **options):
+def run(prior, objective, num, n_jobs=1, **options):
     study = optuna.create_study(
         direction="maximize", sampler=MetaPriorSampler(prior, seed=0, **options)
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
-        study.optimize(objective, n_trials=num)
+        study.optimize(objective, n_trials=num, n_jobs=n_jobs)
     return study
 
 
@@ -113,6 +113,56 @@ def test_window_holds_what_is_never_asked_so_that_the_rest_exists(prior):
     assert mean[1] > mean[0] + 0.3  # eta still matters
 
 
+def test_gone_names_what_existed_and_was_not_asked_for(prior):
+    space, alpha = prior.space, optuna.distributions.FloatDistribution(0, 1)
+    boosters = optuna.distributions.CategoricalDistribution(["linear", "tree"])
+    asked = {"booster": [boosters], "alpha": [alpha]}
+    for shown, expected in [
+        ({"booster", "alpha"}, {}),  # the others may exist elsewhere
+        (
+            {"booster", "alpha", "eta", "depth"},
+            {"eta": "'eta' (held at 0.03162)", "depth": "'depth' (held at 6)"},
+        ),
+    ]:
+        window = study_window(space, asked, shown)
+        assert window is not None
+        assert gone(window, asked, shown) == expected
+    window = study_window(space, {"alpha": [alpha]}, {"alpha", "booster"})
+    assert window is not None
+    assert gone(window, {"alpha"}, {"alpha", "booster"}) == {
+        "booster": "'booster' (held at 'linear')"
+    }
+
+
+def test_sampler_says_once_what_is_gone(prior):
+    study = optuna.create_study(direction="maximize", sampler=MetaPriorSampler(prior, seed=0))
+
+    def without_alpha(trial):
+        return float(trial.suggest_categorical("booster", ["linear", "tree", "dart"]) == "linear")
+
+    with pytest.warns(UserWarning) as caught:
+        study.optimize(without_alpha, n_trials=4)
+    said = [str(w.message) for w in caught if "does not ask for" in str(w.message)]
+    assert len([each for each in said if "'alpha' (held at 0.5)" in each]) == 1
+
+
+def test_sampler_in_two_threads_never_tries_a_conditional_point_twice(prior):
+    study = run(prior, boosting, 8, n_jobs=2)
+    assert all(trial.state == TrialState.COMPLETE for trial in study.trials)
+    tried = {tuple(sorted(trial.params.items())) for trial in study.trials}
+    assert len(tried) == 8
+    assert study.best_value > 1.2
+
+
+def test_resumed_study_goes_on_as_if_it_had_not_stopped(prior):
+    """Another sampler, as in another process, proposes what the first one would have."""
+    whole = run(prior, boosting, 6)
+    begun = run(prior, boosting, 3)
+    begun.sampler = MetaPriorSampler(prior, seed=0)
+    begun.optimize(boosting, n_trials=3)
+    assert [t.params for t in begun.trials] == [t.params for t in whole.trials]
+
+
 def test_window_of_everything_sees_what_the_prior_sees(prior):
     window, space = whole_window(prior.space), prior.space
     points = space.decode(np.random.default_rng(0).uniform(size=(12, space.num_columns)))
@@ -153,3 +203,38 @@ def test_sampler_goes_on_after_failed_and_pruned_conditional_trials(prior):
     assert states[1:3] == [TrialState.PRUNED, TrialState.FAIL]
     tried = [tuple(sorted(trial.params.items())) for trial in study.trials]
     assert len(set(tried)) == len(tried)
+
+
+def test_sampler_never_tries_a_pruned_conditional_point_again(prior):
+    """Two points of different branches are not near to each other."""
+
+    def objective(trial):
+        value = boosting(trial)
+        for step in range(5):
+            trial.report(value - 0.5 ** (step - 2), step)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        return value
+
+    study = optuna.create_study(
+        direction="maximize",
+        sampler=MetaPriorSampler(prior, seed=0),
+        pruner=optuna.pruners.MedianPruner(n_startup_trials=2),
+    )
+    study.optimize(objective, n_trials=10)
+    pruned = [trial for trial in study.trials if trial.state == TrialState.PRUNED]
+    assert len(pruned) >= 2
+    for one in pruned:
+        for other in study.trials[one.number + 1 :]:
+            assert apart(one.params, other.params) > 1e-3
+
+
+def apart(one, other):
+    """The largest difference of two points in units of the ranges; 1 between branches."""
+    if one.keys() != other.keys() or one["booster"] != other["booster"]:
+        return 1.0
+    units = {"alpha": 1.0, "depth": 8.0, "drop": 0.5}
+    apart = [abs(one[n] - other[n]) / unit for n, unit in units.items() if n in one]
+    if "eta" in one:
+        apart.append(abs(np.log10(one["eta"] / other["eta"])) / 3.0)
+    return max(apart)

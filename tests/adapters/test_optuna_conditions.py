@@ -7,6 +7,7 @@ import optuna
 import pytest
 
 import metaprior as mp
+from metaprior.adapters.histories import NothingUsable
 from metaprior.adapters.optuna import read_history
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -101,6 +102,26 @@ def test_history_keeps_to_given_conditions():
     assert history.notes[0] == (
         f"The parameter 'eta' is there where the space forbids it, in trial {first} of study 's0' "
         f"and {others} more: left out."
+    )
+
+
+def test_history_says_which_conditions_were_broken_if_nothing_is_left():
+    """Every trial has a parameter that the space forbids there."""
+
+    def objective(trial):
+        trial.suggest_categorical("booster", ["gblinear", "dart"])
+        return trial.suggest_float("alpha", 0, 1) + trial.suggest_float("eta", 1e-3, 1.0)
+
+    space = mp.Space(
+        booster=mp.Categorical(["gbtree", "gblinear", "dart"]),
+        alpha=mp.Real(0, 1),
+        eta=mp.Real(1e-3, 1.0, when={"booster": ["gbtree"]}),
+    )
+    with pytest.raises(NothingUsable) as caught:
+        history_of(objective, studies=2, trials=4, space=space)
+    assert str(caught.value).endswith(
+        "choose others or change the space. The parameter 'eta' is there where the space forbids "
+        "it, in trial 0 of study 's0' and 7 more: left out."
     )
 
 

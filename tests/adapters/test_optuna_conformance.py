@@ -24,6 +24,7 @@ from metaprior.adapters.optuna import MetaPriorSampler
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*sampled independently:UserWarning"),
     pytest.mark.filterwarnings("ignore:.*what its prior does not know:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.*what its prior knows:UserWarning"),
 ]
 
 

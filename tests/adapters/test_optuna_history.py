@@ -438,7 +438,7 @@ def test_require_host_names_the_extra_of_a_missing_optuna():
 
 
 def test_require_host_refuses_an_older_optuna(monkeypatch):
-    from metaprior.adapters._host import require_host
+    from metaprior.adapters import require_host
 
     monkeypatch.setattr(optuna, "__version__", "4.9.1")
     with pytest.raises(ImportError, match="needs Optuna 5 or newer, found 4.9.1; install it with"):

@@ -20,7 +20,7 @@ from optuna.trial import TrialState
 from typer.testing import CliRunner
 
 import metaprior as mp
-from metaprior.adapters._packed import pack, unpack
+from metaprior.adapters import pack, unpack
 from metaprior.adapters.optuna import MetaPriorSampler, restore, versions_in
 from metaprior.adapters.optuna._heartbeat import HEARTBEAT, heartbeat
 from metaprior.adapters.optuna._ledger import StorageLedger
@@ -43,7 +43,7 @@ def quiet(monkeypatch):
     # Runs that a version has not seen are examined elsewhere; here they score 0.
     monkeypatch.setattr(
         "metaprior.lifelong._learning.held_out_log_likelihood",
-        lambda surrogate, tasks, *, spread: np.zeros(len(tasks)),
+        lambda prior, tasks, *, spread: np.zeros(len(tasks)),
     )
 
 
@@ -375,7 +375,7 @@ def test_lifelong_sampler_falls_back_from_a_version_that_cannot_be_loaded(tmp_pa
 def test_lifelong_sampler_loads_a_version_once_and_keeps_its_random_state(
     tmp_path, learning, recwarn
 ):
-    """Where a damaged version stays the current one, as while somebody learns."""
+    """Where a damaged version stays the current one, as while another worker learns."""
     storage = InMemoryStorage()
     past_studies(storage, "a", "b")
     learning([0.5, 0.6])
@@ -578,7 +578,7 @@ def test_lifelong_sampler_survives_a_full_disk(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     warning, used, trials = done.stdout.splitlines()
-    assert "File too large" in warning and "the last good version" in warning
+    assert "file too large" in warning and "the last good version" in warning
     assert (used, trials) == ("1", "2")
     assert [path.name for path in (tmp_path / NAME).iterdir()] == ["0001-0"]
 

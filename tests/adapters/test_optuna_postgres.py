@@ -267,9 +267,9 @@ def past_of_a_sequence(storage):
 
 
 def test_storage_ledger_on_postgres_lets_one_worker_learn_at_a_time(server, opened):
-    url, rivals = new_database(server), 6
-    storages = [opened(url) for _ in range(rivals)]
-    together, holders, most, made = threading.Barrier(rivals), [], [], []
+    url, workers = new_database(server), 6
+    storages = [opened(url) for _ in range(workers)]
+    together, holders, most, made = threading.Barrier(workers), [], [], []
 
     def contest(storage):
         together.wait()
@@ -350,7 +350,7 @@ def test_read_history_names_a_server_that_stops(
     with temporary_server() as own:
         url = new_database(own)
         add_hills(opened(url), hill_runs)
-        # Whoever reads history comes as far as the values of the trials, and waits.
+        # A reader of the history comes as far as the values of the trials, and waits.
         with connected(url) as connection:
             connection.execute("BEGIN")
             connection.execute("LOCK TABLE trial_values IN ACCESS EXCLUSIVE MODE")

@@ -187,7 +187,12 @@ class TestSpacesThatDiffer:
         study = new_study(
             MetaPriorSampler(untrained_prior, seed=0, independent_sampler=NobodyIsAsked())
         )
-        study.optimize(lambda trial: height(trial.suggest_float("x", -1.0, 1.0), 5.0), n_trials=12)
+        with pytest.warns(UserWarning) as warned:
+            study.optimize(
+                lambda trial: height(trial.suggest_float("x", -1.0, 1.0), 5.0), n_trials=12
+            )
+        assert len(warned) == 1
+        assert "does not ask for what its prior knows: 'z' (held at 5)." in str(warned[0].message)
         assert all(set(p) == {"x"} for p in points(study))
         assert abs(study.best_params["x"] - TOP["x"]) < 0.05
 
@@ -401,6 +406,27 @@ class TestTrialsUnderWay:
         study = new_study(sampler, pruner=pruner)
         study.optimize(climb, n_trials=6)
         assert study.best_value > 1.9
+
+    def test_sampler_uses_trials_of_all_hyperband_brackets(self, untrained_prior):
+        """The prior has learned nothing, so that each bracket alone would begin at one point."""
+        pruner = optuna.pruners.HyperbandPruner(min_resource=1, max_resource=9)
+        study = new_study(MetaPriorSampler(untrained_prior, seed=0), pruner=pruner)
+
+        def objective(trial):
+            value = climb(trial)
+            for step in range(1, 10):
+                trial.report(value - 1.0 / step, step)
+                if trial.should_prune():
+                    raise optuna.TrialPruned
+            return value
+
+        study.optimize(objective, n_trials=16)
+        assert len({pruner._get_bracket_id(study, trial) for trial in study.trials}) > 1
+        assert {t.state for t in study.trials} == {TrialState.PRUNED, TrialState.COMPLETE}
+        assert apart(points(study)) > 1e-6
+        for one in (t for t in study.trials if t.state == TrialState.PRUNED):
+            later = [t.params for t in study.trials[one.number + 1 :]]
+            assert min((apart([one.params, params]) for params in later), default=1.0) > 1e-3
 
 
 class TestPruning:

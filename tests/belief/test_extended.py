@@ -113,7 +113,10 @@ def by_hand(case, x, y, at):
     inside = share_and_new(x)[1] == 0.0
     known_points = anywhere(1 if case == "with a parameter" else 2)
     own = learned(known_points.shape[1]).condition(nearest(x[inside]), y[inside])
-    level = own.moments(known_points).mean.mean()
+    expected = own.moments(known_points).mean
+    level = expected.mean()
+    # Before a run, the two members together expect 0 everywhere.
+    usual = 1.0 if case == "with a parameter" else np.clip(-expected.max() / unit, 0.5, 1.5)
     found = []
     for own_level in (LEVEL, -LEVEL):
         for lengthscale, factor in product(LENGTHSCALES, NOISE_FACTORS):
@@ -133,12 +136,21 @@ def by_hand(case, x, y, at):
                     own = x[inside]
                     known = multivariate_normal(mean(own), k(own, own) + NOISE * np.eye(len(own)))
                     evidence -= known.logpdf(y[inside])
-                evidence -= 0.5 * (np.log(size) / SIZE_SPREAD) ** 2
+                evidence -= 0.5 * (np.log(size / usual) / SIZE_SPREAD) ** 2
                 posterior = mean(at) + solved.T @ (y - mean(x))
                 found.append((evidence, posterior, k(at, at) - k(at, x) @ solved))
     log_weights = np.array([evidence for evidence, *_ in found])
     weights = np.exp(log_weights - log_weights.max())
     return weights / weights.sum(), found
+
+
+def test_extended_expects_more_beyond_bounds_where_the_study_lacks_good_points():
+    inside, at = np.full((1, 2), 0.5), np.array([[0.95, 0.5], [0.05, 0.5]])
+    good, poor = (wider().condition(inside, np.array([y])).moments(at) for y in (1.0, -6.0))
+    assert np.all(poor.function_variance > 2.0 * good.function_variance)
+    # What a new parameter is good for does not follow from that.
+    belief = with_a_parameter()
+    assert belief.usual_size(3.0) == belief.usual_size(-3.0) == 1.0
 
 
 @pytest.mark.parametrize("case", CASES)

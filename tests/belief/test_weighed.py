@@ -112,7 +112,7 @@ def mixture(spread=1.0):
     )
 
 
-def test_every_learned_process_with_every_residual_is_the_process_built_by_hand():
+def test_residual_members_are_every_learned_process_with_every_residual_by_hand():
     x, y = drawn_run(7)
     belief = learned()
     found = with_every_residual(belief).weighed(x, y)
@@ -132,7 +132,7 @@ def test_every_learned_process_with_every_residual_is_the_process_built_by_hand(
     assert k == found.members.count
 
 
-def test_evidence_of_a_process_is_the_density_of_the_run():
+def test_log_evidence_of_a_process_is_the_density_of_the_run():
     x, y = drawn_run(7)
     belief = learned()
     found = with_every_residual(belief).weighed(x, y)
@@ -146,7 +146,7 @@ def test_evidence_of_a_process_is_the_density_of_the_run():
             np.testing.assert_allclose(found.log_evidence[5 * i + r], marginal.logpdf(y), rtol=1e-8)
 
 
-def test_evidence_of_a_refined_process_averages_its_steps_by_their_prior():
+def test_log_evidence_of_a_refined_process_averages_its_steps_by_their_prior():
     x, y = drawn_run(5)
     belief, spread = learned(spread=1.5), 1.5
     found = with_every_residual(belief).weighed(x, y)
@@ -167,7 +167,7 @@ def test_evidence_of_a_refined_process_averages_its_steps_by_their_prior():
 
 @settings(max_examples=15, deadline=None)
 @given(num=st.integers(0, 8), seed=st.integers(0, 100), unit=st.sampled_from([1e-3, 1.0, 50.0]))
-def test_evidence_of_the_averaged_gp_is_a_mixture_of_t_distributions(num, seed, unit):
+def test_log_evidence_of_the_averaged_gp_is_a_mixture_of_t_distributions(num, seed, unit):
     x, y = drawn_run(num, seed)
     y = unit * y
     found = AveragedBelief(unit * LEVEL, unit * UNIT).weighed(x, y)
@@ -191,7 +191,7 @@ def test_evidence_of_the_averaged_gp_is_a_mixture_of_t_distributions(num, seed, 
     np.testing.assert_allclose(found.log_evidence, expected, rtol=1e-6, atol=1e-6)
 
 
-def test_weights_are_prior_times_evidence(monkeypatch):
+def test_weighed_belief_weighs_members_by_prior_times_evidence(monkeypatch):
     monkeypatch.setattr(weighed_module, "SMALLEST_WEIGHT", 0.0)
     x, y = drawn_run(3)
     belief = mixture()
@@ -208,14 +208,14 @@ def test_weights_are_prior_times_evidence(monkeypatch):
     np.testing.assert_allclose(belief.trust(x, y), 1.0 - plain.sum(), rtol=1e-10)
 
 
-def test_weights_before_a_run_are_those_of_the_parts():
+def test_weighed_belief_before_a_run_has_the_weights_of_its_parts():
     belief, none = mixture(), drawn_run(0)
     np.testing.assert_allclose(belief.trust(*none), 0.9)
     sums = [group.weights.sum() for group in belief.groups(*none)]
     np.testing.assert_allclose(sums, [0.6, 0.3, 0.1])
 
 
-def test_members_given_up_on_the_way_would_not_have_mattered(monkeypatch):
+def test_weighed_belief_gives_up_only_members_that_would_not_have_mattered(monkeypatch):
     x, y = drawn_run(20)
     found = mixture().condition(x, y).moments(QUERIES)
     monkeypatch.setattr(weighed_module, "STAGES", ())
@@ -225,7 +225,7 @@ def test_members_given_up_on_the_way_would_not_have_mattered(monkeypatch):
     np.testing.assert_allclose(np.sqrt(found.variance), np.sqrt(every.variance), rtol=0.02)
 
 
-def test_what_was_asked_before_does_not_matter():
+def test_weighed_belief_answers_the_same_whatever_was_asked_before():
     x, y = drawn_run(20)
     asked = mixture()
     # Growing, going back, and another run of the same length.
@@ -237,7 +237,7 @@ def test_what_was_asked_before_does_not_matter():
         assert asked.trust(x[:n], values[:n]) == mixture().trust(x[:n], values[:n])
 
 
-def test_a_growing_run_weighs_the_members_once_per_point_and_stage(monkeypatch):
+def test_weighed_belief_weighs_a_growing_run_once_per_point_and_stage(monkeypatch):
     lengths, compared = [], weighed_module._compared
 
     def counted(parts, run, temper):
@@ -252,7 +252,7 @@ def test_a_growing_run_weighs_the_members_once_per_point_and_stage(monkeypatch):
     assert lengths == [0, 1, 2, 3, 4, 4, 5, 6, 7, 8, 8, 9, 10]
 
 
-def test_past_mean_is_the_posterior_mean_of_the_gp_fitted_to_the_run():
+def test_past_means_are_posterior_means_of_the_gp_fitted_to_the_run():
     x, y, mask = past()
     members = past_members(MEANS).weighed(*drawn_run(0)).members
     mean = members.moments(QUERIES).mean[:: len(PAST_RESIDUALS.std)]
@@ -261,7 +261,7 @@ def test_past_mean_is_the_posterior_mean_of_the_gp_fitted_to_the_run():
         np.testing.assert_allclose(mean[i], own.moments(QUERIES).mean, rtol=1e-6)
 
 
-def test_past_member_is_the_process_built_by_hand():
+def test_past_members_are_the_process_built_by_hand():
     x, y = drawn_run(5)
     means = past_members(MEANS).weighed(*drawn_run(0)).members
     at_x, at_q = (means.moments(part).mean[::2] for part in (x, QUERIES))
@@ -287,7 +287,7 @@ def test_past_member_is_the_process_built_by_hand():
 
 
 @pytest.mark.parametrize("num", [0, 1, 6])
-def test_slopes_of_the_mixture_are_finite_differences(num):
+def test_weighed_belief_slopes_are_finite_differences(num):
     found = mixture().condition(*drawn_run(num))
     slopes, step = found.slopes(QUERIES), 1e-6
     for j in range(D):
@@ -298,7 +298,7 @@ def test_slopes_of_the_mixture_are_finite_differences(num):
             np.testing.assert_allclose(getattr(slopes, name)[:, j], change, rtol=1e-4, atol=1e-5)
 
 
-def test_samples_and_paths_have_the_moments_of_the_mixture():
+def test_weighed_belief_samples_and_paths_have_the_moments_of_the_mixture():
     found, rng = mixture().condition(*drawn_run(4)), np.random.default_rng(0)
     moments = found.moments(QUERIES)
     std = np.sqrt(moments.function_variance)
@@ -309,7 +309,7 @@ def test_samples_and_paths_have_the_moments_of_the_mixture():
     np.testing.assert_allclose((paths.mean(axis=0) - moments.mean) / std, 0.0, atol=0.3)
 
 
-def test_trust_falls_when_the_run_is_unlike_the_past_and_stays_when_it_is_like_it():
+def test_weighed_belief_trust_falls_only_when_the_run_is_unlike_the_past():
     belief = WeighedBelief(
         (Part(past_members(MEANS), 0.9, True), Part(AveragedBelief(LEVEL, UNIT), 0.1, False))
     )
@@ -320,7 +320,7 @@ def test_trust_falls_when_the_run_is_unlike_the_past_and_stays_when_it_is_like_i
     assert belief.trust(x, unlike) < 0.5
 
 
-def test_what_is_made_up_moves_no_weight():
+def test_weighed_belief_fixed_keeps_its_weights_whatever_is_made_up():
     x, y = drawn_run(6)
     belief = mixture()
     fixed = belief.fixed(x, y)
@@ -345,7 +345,7 @@ def test_weighed_prior_asks_the_same_after_saving_and_knows_its_past(saved, run,
     assert [part.has_past for part in kept.belief.parts] == [True, True, False]
 
 
-def test_prior_saved_behind_a_guard_is_still_asked_behind_it(saved, run):
+def test_weighed_prior_saved_behind_a_guard_is_still_asked_behind_it(saved, run):
     guarded = saved("Guarded").belief
     assert isinstance(guarded, GuardedBelief)
     assert guarded.fixed(*run) is guarded

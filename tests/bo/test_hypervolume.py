@@ -90,20 +90,20 @@ def test_hypervolume_score_matches_sampling(beliefs, m):
 @pytest.mark.parametrize("m", [2, 3])
 def test_hypervolume_score_matches_botorch(m):
     torch = pytest.importorskip("torch")
-    from botorch.acquisition.multi_objective.analytic import ExpectedHypervolumeImprovement
-    from botorch.utils.multi_objective.box_decompositions import NondominatedPartitioning
-    from botorch.utils.testing import MockModel, MockPosterior
+    analytic = pytest.importorskip("botorch.acquisition.multi_objective.analytic")
+    boxes = pytest.importorskip("botorch.utils.multi_objective.box_decompositions")
+    testing = pytest.importorskip("botorch.utils.testing")
 
     reference = [-1.0] * m
-    boxes = NondominatedPartitioning(
+    partitioning = boxes.NondominatedPartitioning(
         torch.tensor(reference).double(), torch.from_numpy(FRONT[:, :m])
     )
     for x, value in zip(POINTS, score(ONE[:m]).values(POINTS), strict=True):
         moments = [belief.moments(x[None]) for belief in ONE[:m]]
         mean = torch.tensor([[[one.mean[0] for one in moments]]]).double()
         variance = torch.tensor([[[one.function_variance[0] for one in moments]]]).double()
-        model = MockModel(MockPosterior(mean=mean, variance=variance))
-        theirs = ExpectedHypervolumeImprovement(model, reference, boxes)
+        model = testing.MockModel(testing.MockPosterior(mean=mean, variance=variance))
+        theirs = analytic.ExpectedHypervolumeImprovement(model, reference, partitioning)
         expected = theirs(torch.from_numpy(x)[None, None]).item()
         assert value == pytest.approx(np.log(expected), rel=1e-8)
 

@@ -129,5 +129,5 @@ def test_learn_reads_features_and_bounds(tmp_path, monkeypatch):
     assert "The column 'day' never changes within a run" in done.stdout
     saved = json.loads((tmp_path / "prior" / "prior.json").read_text())
     assert saved["value_bounds"] == [0.0, 100.0]
-    # A GP without a past does not see features, and says so.
+    # A non-transfer GP does not see features, and says so.
     assert saved["features"]["unused"][0]["name"] == "size"

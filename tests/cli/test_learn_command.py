@@ -207,7 +207,7 @@ def test_learn_command_checks_that_it_can_write_before_it_learns(
 def test_learn_command_saves_in_a_second_place_if_the_first_fails(
     runs, learned, tmp_path, monkeypatch
 ):
-    """Somebody puts a file there while the prior is being learned."""
+    """Another process puts a file there while the prior is being learned."""
     out = tmp_path / "prior"
 
     def learn(tasks, **options):

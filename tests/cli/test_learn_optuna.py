@@ -154,12 +154,24 @@ def test_learn_optuna_json_lists_every_study(past, learned, tmp_path):
             "Learning a prior needs at least 2 studies with 2 complete trials, received 1 of 2 "
             "(skipped: 'hill-0', fewer than 2 complete trials with finite values); give more",
         ),
-        (("PAST", "runs.csv"), "An optuna: source must be the only one, received 2 sources;"),
-        (("PAST", "PAST"), "An optuna: source must be the only one, received 2 sources;"),
+        (
+            ("PAST", "runs.csv"),
+            "A source that begins with optuna: must be the only one, received 2 sou",
+        ),
+        (
+            ("PAST", "PAST"),
+            "A source that begins with optuna: must be the only one, received 2 sou",
+        ),
         (("PAST", "--value", "y"), "--value is about columns of CSV files, and the source is an"),
-        (("PAST", "--ignore", "y"), "--ignore is about columns of CSV files, and the source is"),
+        (
+            ("PAST", "--ignore", "y"),
+            "--ignore is about CSV files and logged runs, and the source is",
+        ),
         (("PAST", "--direction", "up"), "Unknown direction 'up'; give 'maximize' or 'minimize'."),
-        (("runs.csv", "--match", "x"), "--match is about Optuna studies, and the source is CSV f"),
+        (
+            ("runs.csv", "--match", "x"),
+            "--match is about studies of a host, and the source is CSV f",
+        ),
     ],
 )
 def test_learn_optuna_answers_bad_input_in_one_sentence(

@@ -1,4 +1,4 @@
-"""Saved priors: damaged by chance, which the checksums find, and by whoever forges these."""
+"""Saved priors: damaged by chance, which the checksums find, and by forged checksums."""
 
 import hashlib
 import json

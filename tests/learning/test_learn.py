@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import metaprior as mp
-from metaprior.methods import FixedGP, FPacohMap, Guarded
+from metaprior.methods import FixedGP, FPacohMap, Weighed
 
 
 def leaves(prior):
@@ -50,8 +50,12 @@ def test_learn_by_method_gives_the_same_prior_for_the_same_seed_bit_for_bit(
     other = mp.learn(tasks, method=quick_fpacoh, seed=1)
     assert not np.array_equal(other.history["fit"], hill_prior.history["fit"])
     assert reports == [
-        mp.LearnProgress("training", fraction, quick_fpacoh.summary(), None)
-        for fraction in (0.0, 100 / 150, 1.0)
+        mp.LearnProgress(stage, fraction, quick_fpacoh.summary(), None)
+        for stage, fraction in (
+            ("compiling, and training", 0.0),
+            ("training", 100 / 150),
+            ("training", 1.0),
+        )
     ]
     assert quick_fpacoh.summary() == "FPacohMap(learning_rate=0.01, num_steps=150)"
 
@@ -125,7 +129,7 @@ def test_learn_with_default_arguments_saves_loads_and_asks(tmp_path):
         budget="fast",
         on_progress=told.append,
     )
-    assert isinstance(prior.method, Guarded) and isinstance(prior.method.base, FPacohMap)
+    assert isinstance(prior.method, Weighed) and isinstance(prior.method.base, FPacohMap)
     findings = prior.findings
     assert findings is not None and findings.held_out is not None
     assert not findings.interrupted and findings.tried == 8 and findings.held_out.tasks == 3
@@ -312,7 +316,7 @@ def test_learn_ends_the_program_at_the_second_ctrl_c(tmp_path):
 def test_learn_finds_the_hill_of_a_new_run(hill_space, hill_runs, tmp_path):
     tasks = mp.Tasks.from_runs(hill_runs, space=hill_space)
     prior = mp.learn(tasks, budget="fast", seed=0)
-    assert isinstance(prior.method, Guarded)
+    assert isinstance(prior.method, Weighed)
     assert prior.findings is not None and prior.findings.held_out is not None
     assert prior.findings.budget == "fast" and not prior.findings.interrupted
     learned, fitted = prior.findings.held_out.learned, prior.findings.held_out.baseline

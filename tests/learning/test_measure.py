@@ -79,11 +79,8 @@ def made_up(tasks: Tasks, order: list[int] | None = None, **changes: Any) -> Sel
     exam = exam_of(shuffled, folds)
     # One member for each of the two folds.
     judged = CompiledPredictors(LastSeen(jnp.zeros(2)))
-    answers = examine(judged, exam, np.arange(2), np.ones(2, bool))
     method = FPacohMap(kappa=0.2, offset=True, num_steps=5)
-    whole = Selection(
-        method, 1, LastSeen(jnp.zeros(1)), {}, judged, exam, answers, order_of, 2, False
-    )
+    whole = Selection(method, 1, LastSeen(jnp.zeros(1)), {}, judged, exam, order_of, 2, False)
     return whole._replace(**changes)
 
 
@@ -193,14 +190,15 @@ def test_examples_are_in_the_users_units_and_sign():
 def test_past_tasks_that_are_equal_have_no_outlier():
     tasks = tasks_of(*[[0.0, 1.0, 0.5]] * 6)
     selection = made_up(tasks)
-    assert selection.answers is not None
-    rows = _past_tasks(tasks, selection, selection.answers, selection.answers)
+    assert selection.judged is not None
+    answers = examine(selection.judged, selection.exam, np.arange(2), np.ones(2, bool))
+    rows = _past_tasks(tasks, selection, answers, answers)
     assert len(rows) == 6 and not any(row.outlier for row in rows)
 
 
 def test_findings_of_an_interrupted_choice_say_that_it_was_not_judged():
     tasks = tasks_of(*RUNS)
-    selection = made_up(tasks, answers=None, judged=None, interrupted=True)
+    selection = made_up(tasks, judged=None, interrupted=True)
     findings = findings_of(tasks, selection, BUDGET, Watch(None))
     assert findings.interrupted is True and findings.held_out is None and findings.tasks == ()
     assert findings.verdict == (

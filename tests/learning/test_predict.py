@@ -10,9 +10,9 @@ from metaprior.belief import AveragedBelief, _read
 from metaprior.data import blank_standardiser
 from metaprior.gp import float64
 from metaprior.learning._predict import (
-    AveragedPredictors,
     BelievingPredictors,
     CompiledPredictors,
+    ConditionedPredictors,
     Questions,
     predictors_of,
 )
@@ -103,16 +103,14 @@ def test_predictors_say_nothing_finite_for_a_diverged_prior_and_the_others_as_be
         np.testing.assert_allclose(ours[~is_lost], before[~is_lost], rtol=1e-12)
 
 
-def test_averaged_predictors_are_a_gp_for_each_run_in_the_units_of_its_fold(questions):
-    units = np.array([0.0, 1.0, -2.0]), np.array([1.0, 0.5, 3.0])
-    found = AveragedPredictors(*units).predict(questions)
+def test_conditioned_predictors_are_beliefs_conditioned_on_the_points_seen(questions):
+    beliefs = [AveragedBelief(*units) for units in ((0.0, 1.0), (1.0, 0.5), (-2.0, 3.0))]
+    found = ConditionedPredictors(beliefs).predict(questions)
     for i, (who, run, seen) in enumerate(
         zip(questions.who, questions.run, questions.seen, strict=True)
     ):
         x, y = questions.x[run], questions.y[run]
-        alone = AveragedBelief(float(units[0][who]), float(units[1][who])).condition(
-            x[:seen], y[:seen]
-        )
+        alone = beliefs[who].condition(x[:seen], y[:seen])
         np.testing.assert_allclose(found.mean[i], alone.moments(x).mean, rtol=1e-9)
         np.testing.assert_allclose(found.variance[i], alone.moments(x).variance, rtol=1e-9)
         np.testing.assert_allclose(found.log_density[i], alone.log_density(x, y), rtol=1e-9)

@@ -212,7 +212,7 @@ def test_run_race_ends_if_all_diverge(monkeypatch):
 
 
 class Interrupted(Watch):
-    """Somebody presses Ctrl-C while the batch trains for the `after`-th time."""
+    """The user presses Ctrl-C while the batch trains for the `after`-th time."""
 
     def __init__(self, after: int):
         super().__init__(None)

@@ -8,9 +8,10 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from metaprior.belief import AveragedBelief
 from metaprior.data import Run
 from metaprior.learning._exam import exam_of, folds_of
-from metaprior.learning._predict import AveragedPredictors, CompiledPredictors
+from metaprior.learning._predict import CompiledPredictors, ConditionedPredictors
 from metaprior.learning._replay import (
     BETA,
     FEWEST_POINTS,
@@ -33,7 +34,7 @@ def order(surrogate: AbstractSurrogate, x: list[float], y: list[float]) -> list[
     alone = jax.tree.map(lambda leaf: leaf[None], surrogate)
     found = query_order(
         CompiledPredictors(alone),
-        np.zeros((1, 1), int),
+        np.zeros(1, int),
         np.array([[*x, *[9.0] * spare]])[..., None],
         np.array([[*y, *[9.0] * spare]]),
         np.array([length]),
@@ -104,14 +105,12 @@ def test_replay_order_has_every_point_once(values, seed):
     assert sorted(order(Contrary(), x, values)) == list(range(len(values)))
 
 
-def test_query_order_mixes_the_members_of_a_run():
-    """The bound of the mixture has the disagreement of the members in it; the third takes no
-    part."""
-    x, y = np.array([[0.0, 0.5, 1.0]])[..., None], np.zeros((1, 3))
+def test_query_order_asks_the_prior_of_each_run():
+    x, y = np.tile(np.array([0.0, 0.5, 1.0])[:, None], (2, 1, 1)), np.zeros((2, 3))
     slopes = CompiledPredictors(Slope(jnp.array([-9.0, 8.0, 100.0])))
-    found = query_order(slopes, np.array([[0, 1]]), x, y, np.array([3]), enough=np.array([np.inf]))
-    # Means of 0, -0.25 and -0.5, and standard deviations of 1, 4.4 and 8.6.
-    assert found[0].tolist() == [2, 1, 0]
+    enough = np.full(2, np.inf)
+    found = query_order(slopes, np.array([1, 0]), x, y, np.array([3, 3]), enough=enough)
+    assert found.tolist() == [[2, 1, 0], [0, 1, 2]]
 
 
 def test_query_order_is_no_matter_after_a_value_that_is_enough():
@@ -120,7 +119,7 @@ def test_query_order_is_no_matter_after_a_value_that_is_enough():
     for enough, order in ((5.0, [3, 1, 2, 0]), (np.inf, [3, 2, 1, 0])):
         found = query_order(
             CompiledPredictors(Slope(jnp.array([1.0]))),
-            np.zeros((1, 1), int),
+            np.zeros(1, int),
             x,
             y,
             np.array([4]),
@@ -184,8 +183,7 @@ def test_replay_uses_the_prior_that_did_not_see_the_run():
     priors = CompiledPredictors(Slope(jnp.array([1.0, -1.0])))
     found = replay(
         priors,
-        np.array([[0], [1]]),
-        AveragedPredictors(np.zeros(2), np.ones(2)),
+        ConditionedPredictors([AveragedBelief(0.0, 1.0)] * 2),
         exam,
         np.arange(1),
     )
@@ -206,8 +204,7 @@ def test_replay_is_none_if_all_runs_are_short():
     assert (
         replay(
             priors,
-            np.array([[0], [1]]),
-            AveragedPredictors(np.zeros(2), np.ones(2)),
+            ConditionedPredictors([AveragedBelief(0.0, 1.0)] * 2),
             exam,
             np.arange(1),
         )

@@ -28,7 +28,7 @@ def score(answers: Answers, y_std: float) -> float:
 
 
 def gaussian(value: np.ndarray, mean, std) -> Answers:
-    """Answers of somebody who predicts a Gaussian."""
+    """Answers of a model that predicts a Gaussian."""
     return answers_of(
         scipy.stats.norm.logpdf(value, mean, std),
         scipy.stats.norm.cdf(value, mean, std),

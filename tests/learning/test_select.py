@@ -18,7 +18,7 @@ from metaprior.findings import Findings
 from metaprior.learning import Budget, _budget, _rounds, _select
 from metaprior.learning._candidates import default_lane
 from metaprior.learning._race import Standing
-from metaprior.methods import ABLR, Ensemble, FPacohMap, Guarded, LearnedGP
+from metaprior.methods import ABLR, Ensemble, FPacohMap, LearnedGP, Weighed
 
 # Every one of these learns, and that is mostly compilation.
 pytestmark = pytest.mark.slow
@@ -65,8 +65,8 @@ def check(prior: mp.Prior, points, values) -> Findings:
     return prior.findings
 
 
-def test_learn_returns_a_guarded_prior_with_findings_and_history(prior, hill_runs):
-    assert isinstance(prior.method, Guarded)
+def test_learn_returns_a_weighed_prior_with_findings_and_history(prior, hill_runs):
+    assert isinstance(prior.method, Weighed)
     chosen = prior.method.base
     assert isinstance(chosen, FPacohMap) and chosen.num_steps in TINY.checkpoints
     findings = check(prior, *hill_runs[4])

@@ -118,7 +118,7 @@ def rounds_with(monkeypatch, scores, *, interrupted_at=None):
             watch.interrupted = True
         by_run = np.array(scores[seen[-1]]) + np.array([0.1, -0.1, 0.1, -0.1])
         standing = Standing(methods[0], 20, by_run)
-        leader: Any = None  # nobody looks at it
+        leader: Any = None  # not read
         return Race([standing], 9, methods[0], leader, {})
 
     monkeypatch.setattr(_rounds, "run_race", run_race)

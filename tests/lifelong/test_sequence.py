@@ -58,7 +58,7 @@ def learned(monkeypatch):
     # Runs that the old version has not seen are examined elsewhere; here they score 0.
     monkeypatch.setattr(
         "metaprior.lifelong._learning.held_out_log_likelihood",
-        lambda surrogate, tasks, *, spread: np.zeros(len(tasks)),
+        lambda prior, tasks, *, spread: np.zeros(len(tasks)),
     )
     return calls
 
@@ -105,10 +105,10 @@ def test_sequence_compares_scores_in_one_unit(sequence, learned, monkeypatch):
     learned.scores = [0.5, 0.5]
     first = sequence.finish("a") or sequence.finish("b")
     assert first is not None
-    # The old version foresees the new run as well as it did the others.
+    # The old version predicts the new run as well as it did the others.
     monkeypatch.setattr(
         "metaprior.lifelong._learning.held_out_log_likelihood",
-        lambda surrogate, tasks, *, spread: np.full(
+        lambda prior, tasks, *, spread: np.full(
             len(tasks), 0.5 + np.log(spread) - np.log(first.spread)
         ),
     )
@@ -303,7 +303,7 @@ def test_held_out_log_likelihood_is_that_of_the_public_posterior(hill_space, hil
     tasks = mp.Tasks.from_runs(hill_runs, space=hill_space)
     prior = mp.learn(tasks.subset([1, 2, 3]), method=mp.methods.FixedGP(noise_variance=0.1))
     spread = 1.7
-    found = held_out_log_likelihood(prior.surrogate, tasks.subset([0, 4]), spread=spread)
+    found = held_out_log_likelihood(prior, tasks.subset([0, 4]), spread=spread)
     for value, index in zip(found, (0, 4), strict=True):
         points, values = hill_runs[index]
         by_context = [
@@ -320,13 +320,32 @@ def test_held_out_log_likelihood_is_that_of_the_public_posterior(hill_space, hil
         np.testing.assert_allclose(value, np.mean(by_context), rtol=1e-6)
 
 
+def test_held_out_log_likelihood_knows_the_features_of_the_tasks(hill_space, hill_runs):
+    tasks = mp.Tasks.from_runs(
+        hill_runs, space=hill_space, features=[{"height": i} for i in range(len(hill_runs))]
+    )
+    method = mp.methods.Guarded(mp.methods.FPacohMap(num_steps=2))
+    prior = mp.learn(tasks, method=method)
+    assert prior.features.used
+    for i in (0, 4):
+        (found,) = held_out_log_likelihood(prior, tasks.subset([i]), spread=1.0)
+        told = prior.for_task({"height": i}).belief.unguarded
+        x, y = tasks.x[i, : tasks.lengths[i]], tasks.y[i, : tasks.lengths[i]]
+        by_context = [
+            np.mean(np.maximum(told.condition(x[:c], y[:c]).log_density(x[c:], y[c:]), -12.0))
+            for c in (0, 1, 2, 4)
+            if c < len(y)
+        ]
+        np.testing.assert_allclose(found, np.mean(by_context), rtol=1e-6)
+
+
 def test_learn_version_compares_runs_that_both_versions_had_to_predict(
     hill_space, hill_runs, monkeypatch
 ):
     tasks = mp.Tasks.from_runs(hill_runs, space=hill_space)
     names = list("abcdef")
     old_prior = mp.learn(tasks.subset([1, 2, 3, 4]), method=mp.methods.FixedGP())
-    (unseen,) = held_out_log_likelihood(old_prior.surrogate, tasks.subset([5]), spread=1.0)
+    (unseen,) = held_out_log_likelihood(old_prior, tasks.subset([5]), spread=1.0)
     before = Version(1, list("bcde"), 0.0, {"b": 0.0}, 1.0, True, "")
     seen = {}
 

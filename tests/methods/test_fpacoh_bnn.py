@@ -162,7 +162,7 @@ def waves(num: int, length: int, seed: int) -> mp.Tasks:
     ],
 )
 def test_fpacoh_bnn_learns_what_tasks_have_in_common(estimator):
-    """Better predictions of unseen tasks than a GP without a past, and calibrated ones."""
+    """Better predictions of unseen tasks than a non-transfer GP, and calibrated ones."""
     steps = 400 if estimator == "spectral" else 200
     method = FPacohBNN(num_steps=steps, width=12, score_estimator=estimator)
     models = [m.meta_train(waves(10, 10, 0), key=jr.key(0)) for m in (method, FixedGP())]

@@ -86,7 +86,7 @@ def test_guarded_no_single_observation_takes_all_trust():
 
 
 def test_guarded_trust_ignores_a_cluster():
-    """Points next to each other are foreseen by any model: they do not restore trust."""
+    """Points next to each other are predicted well by any model: they do not restore trust."""
     far, near = hill_run(6, 1), hill_run(8, 2, around=np.array([0.9, 0.1]))
     x = np.concatenate([far.x[:6], near.x[:8]])
     y = np.concatenate([far.y[:6], near.y[:8]])

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 import metaprior as mp
+from metaprior.plots import middle_of, slices_through
 from metaprior.report import write_report
-from metaprior.report._slices import middle_of, slices_through
 from tests.report.made_up import findings_for, make_runs
 
 SPACE = mp.Space(
@@ -27,7 +27,9 @@ def prior():
 
 
 def test_conditional_slices_go_through_points_that_exist(prior):
-    slices = slices_through(prior.condition([], []), middle_of(SPACE), SPACE.names)
+    slices = slices_through(
+        prior.condition([], []).mean_and_band, SPACE, middle_of(SPACE), SPACE.names
+    )
     found = {along.name: along.values for along in slices}
     assert found["depth"] == [2, 4, 6, 8, 10]
     assert found["share"] == [0.0, 0.25, 0.5, 0.75, 1.0]

@@ -251,11 +251,11 @@ def test_report_cuts_and_counts_many_dimensions_choices_and_runs(hostile):
 
 
 def test_report_slices_are_those_of_the_prior(bare_prior):
-    from metaprior.report._slices import middle_of, slices_through
+    from metaprior.plots import middle_of, slices_through
 
     middle = middle_of(SPACE)
     assert middle["activation"] == "relu" and middle["momentum"] == pytest.approx(0.495)
-    slices = slices_through(bare_prior.condition([], []), middle, SPACE.names)
+    slices = slices_through(bare_prior.condition([], []).mean_and_band, SPACE, middle, SPACE.names)
     along = {each.name: each for each in slices}
     assert along["depth"].values == [1, 2, 3, 4, 5, 6]
     lr = along["learning_rate"]

@@ -177,7 +177,7 @@ def test_save_that_is_killed_leaves_a_whole_prior_and_no_growing_litter(saved, t
 
 
 def test_load_reads_one_prior_while_others_are_saved(saved, tmp_path):
-    """The description of one with the arrays of the other would be a prior that nobody learned."""
+    """The description of one with the arrays of the other would be a prior never learned."""
     priors = [mp.load(saved), learn_fixed(lengthscale=0.7)]
     point = [{"x": 0.5, "c": "a"}]
     mean_of = {prior.method: prior.condition([], []).predict(point) for prior in priors}
@@ -234,7 +234,7 @@ def test_save_refuses_numbers_that_cannot_have_been_learned(tmp_path):
 
 
 def edited(change):
-    """Damage done to the description by whoever makes the checksums right."""
+    """Damage to the description, with checksums made right."""
     return lambda folder: reseal(folder, description=change)
 
 
@@ -254,7 +254,7 @@ def truncated(name, keep):
 
 
 def arrays(change):
-    """Damage done to the arrays by whoever makes the checksums right."""
+    """Damage to the arrays, with checksums made right."""
     return lambda folder: reseal(folder, arrays=change)
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metaprior.plots._slices import _log_ticks
 from metaprior.report._html import element, escaped
-from metaprior.report._slices import _log_ticks
 from metaprior.words import counted, cut, fixed, number, power_of_ten, value
 
 

@@ -9,7 +9,8 @@ class StudyUse(NamedTuple):
 
     - `trials`: number of trials used; for a skipped study, number of usable ones.
     - `left_out`: number of trials left out, by reason: failed, pruned, running, waiting, not
-      finite, infeasible, without parameters, outside the space.
+      finite, infeasible, without the metric, without parameters, outside the space, and others
+      that a host may have.
     - `reason`: why the study was not used; empty if it was.
     """
 

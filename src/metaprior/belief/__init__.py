@@ -5,6 +5,7 @@ from metaprior.belief._ascent import climb as climb
 from metaprior.belief._averaged import AveragedBelief as AveragedBelief
 from metaprior.belief._belief import AbstractBelief as AbstractBelief
 from metaprior.belief._belief import ConditionedBelief as ConditionedBelief
+from metaprior.belief._belief import SeenThrough as SeenThrough
 from metaprior.belief._contents import AbstractContents as AbstractContents
 from metaprior.belief._contents import SavedContents as SavedContents
 from metaprior.belief._extended import ExtendedBelief as ExtendedBelief
@@ -37,7 +38,9 @@ from metaprior.belief._mixture import Groups as Groups
 from metaprior.belief._mixture import equal_group as equal_group
 from metaprior.belief._novelty import NearestKnown as NearestKnown
 from metaprior.belief._novelty import Novelty as Novelty
+from metaprior.belief._past import MeanMap as MeanMap
 from metaprior.belief._past import PastMeans as PastMeans
+from metaprior.belief._past import chosen_runs as chosen_runs
 from metaprior.belief._past import past_means as past_means
 from metaprior.belief._prior import Posterior as Posterior
 from metaprior.belief._prior import Prior as Prior
@@ -50,9 +53,15 @@ from metaprior.belief._read import is_weighable as is_weighable
 from metaprior.belief._read import stacked_belief as stacked_belief
 from metaprior.belief._settings import Settings as Settings
 from metaprior.belief._settings import method_name as method_name
+from metaprior.belief._shared import BesideInputs as BesideInputs
+from metaprior.belief._shared import OnFeatures as OnFeatures
+from metaprior.belief._shared import SharedKernel as SharedKernel
+from metaprior.belief._shared import SharedMap as SharedMap
+from metaprior.belief._shared import SharedRows as SharedRows
 from metaprior.belief._view import EXPONENTIAL as EXPONENTIAL
 from metaprior.belief._view import IDENTITY as IDENTITY
 from metaprior.belief._view import LOGARITHM as LOGARITHM
+from metaprior.belief._view import ChainedView as ChainedView
 from metaprior.belief._view import EmbeddingView as EmbeddingView
 from metaprior.belief._view import UnitView as UnitView
-from metaprior.belief._window import SeenThrough as SeenThrough
+from metaprior.belief._window import seen_beside as seen_beside

@@ -27,7 +27,7 @@ FIRST_STEP = 0.1
 # Of `climb`: the share of the expected rise that a step must have, and a step not worth making.
 SUFFICIENT = 1e-4
 SHORTEST = 1e-7
-LOWEST_RISE = 1e-9
+LOWEST_RISE = 1e-8
 # From this step on the estimate of the Hessian is reliable: an ascent stops if this multiple of its
 # expected rise does not reach the highest one.
 SURE_AFTER = 6
@@ -124,10 +124,10 @@ def climb(
     """A point that is no worse for each start, in a box of its own, and one of them a maximum.
 
     A step that does not rise enough (Armijo) is tried again with less of its length. An ascent is
-    left alone once it moves by less than `SHORTEST` in every coordinate. The highest also stops
-    where it has stalled; the others where they are close to it, so far below that they cannot be
-    expected to reach it, or expected to rise by less than `LOWEST_RISE` of what the starts differ
-    by.
+    left alone once it moves by less than `SHORTEST` in every coordinate, or is expected to rise by
+    less than `LOWEST_RISE` of what the starts differ by. The highest also stops where it has
+    stalled; the others where they are close to it, or so far below that they cannot be expected to
+    reach it.
     """
     value, gradient = function.gradients(starts)
     rate = _rate(gradient, _widths(lower, upper), FIRST_STEP)
@@ -146,10 +146,11 @@ def climb(
             rise = (free * direction).sum(axis=1)
             hopeful = own.value + HOPE * rise >= tops.value[highest]
             hopeful &= np.abs(own.x - tops.x[highest]).max(axis=1) > CLOSE
-            hopeful &= (rise > LOWEST_RISE * spread) & (step < num_steps)
+            hopeful &= step < num_steps
             risen = tops.value[highest] - heights[max(step - PATIENCE, 0)]
             has_stalled = step >= PATIENCE and risen <= STALLED * spread
             goes_on &= np.where(rows == highest, not has_stalled, hopeful)
+            goes_on &= rise > LOWEST_RISE * spread
         if not goes_on.all():
             if not goes_on.any():
                 break

@@ -29,6 +29,8 @@ from metaprior.belief._mixture import (
     sample_of,
     slopes_of,
 )
+from metaprior.belief._seen import seen_groups
+from metaprior.belief._view import AbstractView, ChainedView
 
 Foresight = Callable[[int], MemberMoments]
 
@@ -93,6 +95,49 @@ class AbstractBelief(abc.ABC):
     def guarding(self, learned: "AbstractBelief") -> "AbstractBelief":
         """`learned` with the guard of this belief around it, if it has one."""
         return learned
+
+    def through(self, view: AbstractView) -> "AbstractBelief":
+        """The belief over points that `view` brings to the cube of the past runs; what has not
+        learned from them sees the points as they are."""
+        return self.guarding(SeenThrough(self.unguarded, view))
+
+    def with_features(self, view: AbstractView) -> "AbstractBelief":
+        """The belief over points without the features of a task, which `view` adds for what
+        learned from them."""
+        return self.through(view)
+
+
+@dataclass(frozen=True)
+class SeenThrough(AbstractBelief):
+    """A belief that sees the points of a window."""
+
+    belief: AbstractBelief
+    view: AbstractView
+
+    def groups(self, x, y) -> Groups:
+        return seen_groups(self.belief.groups(self.view(x), y), self.view)
+
+    def in_turn(self, x, y) -> BeliefMoments:
+        return self.belief.in_turn(self.view(x), y)
+
+    def fixed(self, x, y) -> "SeenThrough":
+        return SeenThrough(self.belief.fixed(self.view(x), y), self.view)
+
+    def trust(self, x, y) -> float | None:
+        return self.belief.trust(self.view(x), y)
+
+    def settled(self, trust) -> AbstractBelief:
+        return SeenThrough(self.belief.settled(trust), self.view)
+
+    @property
+    def unguarded(self) -> AbstractBelief:
+        return SeenThrough(self.belief.unguarded, self.view)
+
+    def guarding(self, learned) -> AbstractBelief:
+        return self.belief.guarding(learned)
+
+    def through(self, view) -> AbstractBelief:
+        return self.belief.through(ChainedView(view, self.view))
 
 
 @dataclass(frozen=True)

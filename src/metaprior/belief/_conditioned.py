@@ -39,7 +39,7 @@ from metaprior.belief._processes import EmbeddedPoints, GaussianProcesses, pick
 
 # At most this many covariances per block: memory is bounded, and small blocks stay in the cache of
 # the processor.
-BLOCK_SIZE = 2**14
+BLOCK_SIZE = 2**15
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,9 @@ $f$ is conditioned on the points that are new, jointly and exactly:
 
 $$ T(u, u') = c\, c'\, C(z, z') + \rho\, \rho'\, H_q(u, u') $$
 
-The members are pairs of g and q, weighted by how likely they made the new points.
+The members are pairs of g and q, weighted by how likely they made the new points. Where only bounds
+are wider, large sizes of h are likely beforehand as far as the best points of this study, inside,
+are worse than those of past ones.
 """
 
 from dataclasses import dataclass, replace
@@ -36,12 +38,16 @@ from metaprior.belief._linalg import JITTER, LOG_2_PI, cholesky, invert_factor
 from metaprior.belief._mixture import Group, Groups, logsumexp, moments_of
 from metaprior.belief._novelty import NearestKnown, Novelty
 from metaprior.belief._processes import pick
-from metaprior.belief._window import SeenMembers
+from metaprior.belief._seen import SeenMembers
 
 # Of h: standard deviations, relative to that of past values, and lengthscales, in units of sqrt(w).
-# Before the run, the logarithm of a size is normal with this standard deviation.
-SIZES = np.array([0.1, 0.3, 1.0, 3.0, 10.0])
+# Before the run, the logarithm of a size is normal around that of the usual one, with this standard
+# deviation.
 SIZE_SPREAD = 0.8
+USUAL_SIZE = 1.0
+# Of what lies beyond known bounds, the usual size (see `ExtendedBelief.usual_size`) is in between.
+SMALLEST_USUAL, LARGEST_USUAL = 0.5, 1.5
+SIZES = np.array([0.1, 0.3, 1.0, 3.0, 10.0])
 LENGTHSCALES = np.array([0.15, 0.4])
 # What a learned member calls noise is often a rough function: there may be less at new points.
 NOISE_FACTORS = np.array([1.0, 1e-2, 1e-4])
@@ -64,7 +70,9 @@ class ExtendedBelief(AbstractBelief):
     def groups(self, x, y) -> Groups:
         is_new = self.novelty(x).new > 0.0
         learned = self.learned.groups(self.view(x[~is_new]), y[~is_new])
-        level = float(np.mean(moments_of(learned, self.points).mean))
+        known = moments_of(learned, self.points).mean
+        level = float(np.mean(known))
+        log_likely = _log_weights(self.usual_size(float(np.max(known))))
         found = []
         for group in learned:
             every = np.arange(group.members.count)
@@ -74,7 +82,7 @@ class ExtendedBelief(AbstractBelief):
             )
             members, log_evidence = conditioned(prior, x[is_new], y[is_new])
             with np.errstate(divide="ignore"):
-                log_weights = np.log(group.weights)[:, None] + self.log_weights
+                log_weights = np.log(group.weights)[:, None] + log_likely
             found.append((members, log_weights + log_evidence))
         return _likely(found)
 
@@ -97,16 +105,35 @@ class ExtendedBelief(AbstractBelief):
         return StackedSum(*(StackedMatern(scale, 0.5 * variance, 2.5) for scale in (alone, every)))
 
     @cached_property
-    def log_weights(self) -> Float[np.ndarray, " Q"]:
-        """Logarithms of how likely each kernel is before the run."""
-        sizes, _, _ = _grid()
-        weights = -0.5 * (np.log(sizes[:, 0]) / SIZE_SPREAD) ** 2
-        return weights - logsumexp(weights)
+    def best(self) -> float:
+        """The highest that the learned belief expects of what it knows, before the run."""
+        nothing = self.learned.condition(self.points[:0], np.zeros(0))
+        return float(np.max(nothing.moments(self.points).mean))
+
+    def usual_size(self, best: float) -> float:
+        """The size of h that is likeliest before there are new points, given the highest that is
+        expected now of what is known.
+
+        Past studies were bounded where their best points were. So there is little to be found
+        beyond bounds, as long as this study has such points too; what it lacks of them may be
+        there.
+        """
+        if not self.novelty.is_wider_only:
+            return USUAL_SIZE
+        lack = (self.best - best) / self.unit
+        return min(max(lack, SMALLEST_USUAL), LARGEST_USUAL)
 
 
 def _grid() -> list[Float[np.ndarray, "Q 1"]]:
     """Size, lengthscale and factor of the noise of each kernel."""
     return [g.reshape(-1, 1) for g in np.meshgrid(SIZES, LENGTHSCALES, NOISE_FACTORS)]
+
+
+def _log_weights(usual_size: float) -> Float[np.ndarray, " Q"]:
+    """Logarithms of how likely each kernel is before there are new points."""
+    sizes, _, _ = _grid()
+    weights = -0.5 * (np.log(sizes[:, 0] / usual_size) / SIZE_SPREAD) ** 2
+    return weights - logsumexp(weights)
 
 
 def conditioned(

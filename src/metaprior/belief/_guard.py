@@ -36,10 +36,10 @@ PRAISE = 0.5
 class GuardSettings(NamedTuple):
     """Trust before the first observation, how fast evidence moves it, and the two thresholds."""
 
-    prior_trust: float
-    temperature: float
-    all_above: float
-    nothing_below: float
+    prior_trust: float = 0.95
+    temperature: float = 1.5
+    all_above: float = 0.75
+    nothing_below: float = 0.25
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,10 @@ from jaxtyping import Bool, Float
 
 from metaprior.belief._view import AbstractView, UnitView
 
-# So far outside of a known range, in units of its width, c is 0.6; twice as far, 0.14.
-REACH = 0.5
+# So far outside of a known range, in units of its width, c is 0.6; twice as far, 0.14. With twice
+# this, the surroundings of a range count as known that no past study has seen: the search stayed
+# away from optima there.
+REACH = 0.25
 # Below this, rho has no slope: there is none on the border.
 SMALLEST = 1e-9
 
@@ -79,6 +81,11 @@ class Novelty:
     def columns(self) -> Bool[np.ndarray, " w"]:
         """Columns along which something is new."""
         return np.isfinite(self.high - self.low) | self.is_new_choice | self.is_new
+
+    @property
+    def is_wider_only(self) -> bool:
+        """Whether all that is new are values beyond the ends of known ranges."""
+        return not np.any(self.is_new_choice | self.is_new)
 
     def __call__(self, u: Float[np.ndarray, "k w"]) -> Known:
         width = self.high - self.low

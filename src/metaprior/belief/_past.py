@@ -7,11 +7,12 @@ $$ f = c + (1 + a)\, m_i + g, \qquad c \sim N(0, v_c), \quad a \sim N(0, v_a), \
    g \sim GP(0, r^2 h_{5/2}) $$
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from metaprior.belief._evidence import scattered
 from metaprior.belief._fitted import fitted
@@ -53,14 +54,30 @@ class PastMeans(NamedTuple):
     level: Float[np.ndarray, " t"]
     unit: Float[np.ndarray, " t"]
 
+    @classmethod
+    def among(cls, arrays: Mapping[str, np.ndarray]) -> "PastMeans | None":
+        """Those that a prior holds, by the names of its arrays; `None` if it holds none."""
+        found = [arrays.get(f".past.{name}") for name in cls._fields]
+        known = [np.asarray(array) for array in found if array is not None]
+        return cls(*known) if len(known) == len(found) else None
+
+    def values(self, x: Float[np.ndarray, "t k d"]) -> Float[np.ndarray, "t k"]:
+        """The mean of each run at points of its own, in units of the run."""
+        return MeanMap.of(self).values(x)[..., 0]
+
+
+def chosen_runs(num: int) -> Int[np.ndarray, " t"]:
+    """Which of `num` past runs are kept: at most `MOST_RUNS` of them, evenly chosen."""
+    return np.unique(np.linspace(0, num - 1, min(num, MOST_RUNS)).round().astype(int))
+
 
 def past_means(
     x: Float[np.ndarray, "n m d"],
     y: Float[np.ndarray, "n m"],
     mask: Bool[np.ndarray, "n m"],
 ) -> PastMeans:
-    """What the past runs say, at most `MOST_RUNS` of them, evenly chosen."""
-    chosen = np.unique(np.linspace(0, len(y) - 1, min(len(y), MOST_RUNS)).round().astype(int))
+    """What the past runs say, or some of them: `chosen_runs`."""
+    chosen = chosen_runs(len(y))
     spread = float(LEAST_UNIT * np.std(y[mask]))
     runs = [_thinned(x[i][mask[i]], y[i][mask[i]]) for i in chosen]
     longest = max(len(values) for _, values in runs)

@@ -1,6 +1,6 @@
 """A learned prior and its posterior, in the user's units."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from metaprior.belief._belief import AbstractBelief, ConditionedBelief
+from metaprior.belief._belief import AbstractBelief, ConditionedBelief, SeenThrough
 from metaprior.belief._contents import AbstractContents, SavedContents
 from metaprior.belief._linalg import require_finite
 from metaprior.belief._settings import method_name
 from metaprior.belief._view import EmbeddingView
-from metaprior.belief._window import SeenThrough, seen_beside
+from metaprior.belief._window import seen_beside
 from metaprior.data import (
     LARGEST_VALUE,
     Features,
@@ -30,8 +30,9 @@ from metaprior.words import Summary, counted, listed, shortened
 
 if TYPE_CHECKING:
     from metaprior.methods import AbstractMethod, AbstractSurrogate
-else:  # importing them imports JAX
-    AbstractMethod = AbstractSurrogate = Any
+    from metaprior.plots import Figure
+else:  # importing methods imports JAX; figures are an extra
+    AbstractMethod = AbstractSurrogate = Figure = Any
 
 # Half the width of a central 95 % interval of a Gaussian, in standard deviations.
 HALF_WIDTH_95 = 1.959963984540054
@@ -132,6 +133,34 @@ class Prior:
     def _repr_html_(self) -> str:
         return self._summary().as_html()
 
+    def plot(self, point: Mapping[str, Any] | None = None) -> Figure:
+        """A matplotlib figure of the prior: mean and 95 % band of an observation along each
+        dimension, the widest range of the mean first. Needs the extra `plots`.
+
+        - `point`: where the slices meet; by default the middle of every dimension, and the first
+          choice of a categorical one. What it leaves out is there, too.
+        """
+        from metaprior.plots import (
+            MOST_SLICES,
+            middle_of,
+            prior_figure,
+            require_matplotlib,
+            slices_through,
+        )
+
+        require_matplotlib("A figure")
+        centre = middle_of(self.space) | dict(point or {})
+        unknown = [name for name in centre if name not in self.space.names]
+        if unknown:
+            raise ValueError(
+                f"`point` has {unknown[0]!r}, which is none of the dimensions "
+                f"{list(self.space.names)}; leave it out."
+            )
+        predict = self.condition([], []).mean_and_band
+        slices = slices_through(predict, self.space, centre, self.space.names)
+        slices = sorted(slices, key=lambda along: -along.influence)[:MOST_SLICES]
+        return prior_figure(slices, self.quantity.label)
+
     def save(self, folder: str | Path) -> Path:
         """Write the prior to a folder: arrays, description, and a model card to read."""
         from metaprior.store import save_prior
@@ -198,6 +227,16 @@ class Posterior:
         std = np.sqrt(variance)
         require_finite(std, "The predicted standard deviation")
         return mean, std
+
+    def mean_and_band(
+        self, points: Points
+    ) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
+        """Mean, and lower and upper end of the 95 % band of an observation at each point, within
+        the bounds of the value."""
+        mean, std = self.predict(points)
+        half = HALF_WIDTH_95 * std
+        bound = self.prior.within_bounds
+        return bound(mean), bound(mean - half), bound(mean + half)
 
     def band(
         self, points: Points, *, noiseless: bool = False

@@ -14,8 +14,8 @@ class Priors:
     """One prior per value that a query returns, all of them over one space.
 
     - `objectives`: by name, each to be maximised or minimised, as its prior says.
-    - `constraints`: by name, each feasible at or below 0; `None` for one without a past, which is
-      modelled from the run alone.
+    - `constraints`: by name, each feasible at or below 0; `None` for one without past runs,
+      which is modelled from the run alone.
     """
 
     objectives: Mapping[str, Prior]

@@ -252,13 +252,14 @@ def _weighed(settings: Settings, arrays: StackedArrays, num_columns: int) -> Wei
     learned = _BUILDERS[base["name"]](base, inside, num_columns)
     inside.require_none_left()
     past = arrays.under(".past").members()
-    x = past.take(".x", None, num_columns)
+    # What single past tasks say does not depend on features of tasks: they may have fewer columns.
+    x = past.take(".x", None, None)
     length = x.shape[1]
     means = PastMeans(
         x,
         past.take(".alpha", length),
         past.take(".constant"),
-        past.take(".lengthscale", num_columns),
+        past.take(".lengthscale", x.shape[2]),
         past.take(".variance"),
         past.take(".level"),
         past.take(".unit"),
@@ -266,13 +267,16 @@ def _weighed(settings: Settings, arrays: StackedArrays, num_columns: int) -> Wei
     past.require_none_left()
     # `has_belief` lets no other kind of method through.
     assert isinstance(learned, ProcessBelief)
+    averaged = _averaged(settings, arrays, num_columns)
     past_weight, plain_weight = settings["past_weight"], settings["plain_weight"]
+    learned_weight, residuals = 1.0 - past_weight - plain_weight, with_every_residual(learned)
     parts = (
-        Part(with_every_residual(learned), 1.0 - past_weight - plain_weight, has_past=True),
+        Part(residuals, learned_weight, has_past=True, sees_features=True),
         Part(past_members(means), past_weight, has_past=True),
-        Part(_averaged(settings, arrays, num_columns), plain_weight, has_past=False),
+        Part(averaged, plain_weight, has_past=False),
     )
-    return WeighedBelief(tuple(p for p in parts if p.weight > 0.0), settings["temper"])
+    guarded = GuardedBelief(learned, averaged, GuardSettings())
+    return WeighedBelief(tuple(p for p in parts if p.weight > 0.0), settings["temper"], guarded)
 
 
 def _rank_weighted(settings: Settings, arrays: StackedArrays, num_columns: int) -> AbstractBelief:

@@ -76,6 +76,20 @@ class UnitView(AbstractView):
 
 
 @dataclass(frozen=True)
+class ChainedView(AbstractView):
+    """One view after another: `then(first(u))`."""
+
+    first: AbstractView
+    then: AbstractView
+
+    def __call__(self, u):
+        return self.then(self.first(u))
+
+    def pullback(self, u, by_z):
+        return self.first.pullback(u, self.then.pullback(self.first(u), by_z))
+
+
+@dataclass(frozen=True)
 class EmbeddingView(AbstractView):
     """From the unit cube of a space with conditions to what models see: `space.embed`."""
 

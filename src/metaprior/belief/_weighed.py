@@ -1,4 +1,4 @@
-r"""One belief weighted by evidence: learned priors, past tasks and a GP without a past.
+r"""One belief weighted by evidence: learned priors, past tasks and a non-transfer GP.
 
 $$ p(f \mid \text{run}) = \sum_k w_k\, p_k(f \mid \text{run}), \qquad
    w_k \propto \pi_k\, Z_k^{\tau} $$
@@ -19,6 +19,8 @@ from metaprior.belief._belief import AbstractBelief
 from metaprior.belief._conditioned import ConditionedProcesses
 from metaprior.belief._mixture import Group, Groups, logsumexp
 from metaprior.belief._processes import pick
+from metaprior.belief._seen import seen_groups
+from metaprior.belief._view import AbstractView, ChainedView
 
 # Processes that hold less of the weight are left out of predictions.
 SMALLEST_WEIGHT = 3e-3
@@ -51,11 +53,30 @@ class AbstractWeighable(abc.ABC):
 
 
 class Part(NamedTuple):
-    """Members of one kind and what they weigh together before a run."""
+    """Members of one kind and what they weigh together before a run.
+
+    - `has_past`: whether they learned from past runs; `sees_features`: and from what is known of
+      the tasks.
+    - `view`: brings points to where the members learned; `None` if they are there.
+    """
 
     members: AbstractWeighable
     weight: float
     has_past: bool
+    sees_features: bool = False
+    view: AbstractView | None = None
+
+    def seen_through(self, view: AbstractView) -> "Part":
+        """The part over other points, which `view` brings to its own."""
+        return self._replace(view=view if self.view is None else ChainedView(view, self.view))
+
+    def weighed(self, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"]) -> WeighedMembers:
+        """Its members after a run."""
+        return self.members.weighed(x if self.view is None else self.view(x), y)
+
+    def group(self, found: Group) -> Group:
+        """Members that were conditioned by `weighed`, over the points that the part is asked at."""
+        return found if self.view is None else seen_groups((found,), self.view)[0]
 
 
 class Latest(Generic[Found]):
@@ -84,10 +105,13 @@ class WeighedBelief(AbstractBelief):
     """The mixture of all parts, weighted by evidence.
 
     - `temper`: how much of the evidence counts, 1 for all of it.
+    - `guarded`: what was learned, behind a guard: for a task whose space is larger than that of the
+      past, where there is nothing to be seen through.
     """
 
     parts: tuple[Part, ...]
-    temper: float = 1.0
+    temper: float
+    guarded: AbstractBelief
     _latest: Latest[list["WeighedPart"]] = field(
         default_factory=Latest, init=False, repr=False, compare=False
     )
@@ -109,6 +133,21 @@ class WeighedBelief(AbstractBelief):
 
     def fixed(self, x, y) -> "FixedMixture":
         return FixedMixture(tuple(self._weighed(x, y)))
+
+    @property
+    def unguarded(self) -> AbstractBelief:
+        return self.guarded.unguarded
+
+    def guarding(self, learned) -> AbstractBelief:
+        return self.guarded.guarding(learned)
+
+    def through(self, view) -> "WeighedBelief":
+        parts = tuple(p.seen_through(view) if p.has_past else p for p in self.parts)
+        return WeighedBelief(parts, self.temper, self.guarded.through(view))
+
+    def with_features(self, view) -> "WeighedBelief":
+        parts = tuple(p.seen_through(view) if p.sees_features else p for p in self.parts)
+        return WeighedBelief(parts, self.temper, self.guarded.with_features(view))
 
     def _weighed(self, x, y) -> list["WeighedPart"]:
         run = FirstPoints(x, y)
@@ -145,18 +184,18 @@ class FixedMixture(AbstractBelief):
     parts: tuple[WeighedPart, ...]
 
     def groups(self, x, y) -> Groups:
-        return _groups(self.parts, [own.part.members.weighed(x, y).members for own in self.parts])
+        return _groups(self.parts, [own.part.weighed(x, y).members for own in self.parts])
 
 
 def _groups(parts: Sequence[WeighedPart], members: list[ConditionedProcesses]) -> Groups:
-    kept = [_kept(own, part.weights) for part, own in zip(parts, members, strict=True)]
+    kept = [own.part.group(_kept(m, own.weights)) for own, m in zip(parts, members, strict=True)]
     total = sum(np.sum(group.weights) for group in kept)
     return tuple(Group(g.members, g.weights / total) for g in kept if len(g.weights))
 
 
 def _compared(parts: Sequence[Part], run: FirstPoints, temper: float) -> list[WeighedPart]:
     """Every part on a run, weighed against the others."""
-    found = [part.members.weighed(run.x, run.y) for part in parts]
+    found = [part.weighed(run.x, run.y) for part in parts]
     each = [
         np.log(part.weight) + own.log_prior + temper * own.log_evidence
         for part, own in zip(parts, found, strict=True)
@@ -169,7 +208,12 @@ def _compared(parts: Sequence[Part], run: FirstPoints, temper: float) -> list[We
 
 
 def _in_play(found: WeighedPart) -> list[Part]:
-    """A part without the processes that the run so far speaks against; nothing if none is left."""
+    """A part without the processes that the run so far speaks against; nothing if none is left.
+
+    What has no past stays: a run may turn out to be like none before at any time.
+    """
+    if not found.part.has_past:
+        return [found.part]
     by_process = np.sum(found.weights.reshape(found.members.scale.shape), axis=1)
     rows = np.flatnonzero(by_process >= LOST_WEIGHT).tolist()
     part = found.part

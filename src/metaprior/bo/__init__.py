@@ -30,3 +30,4 @@ from metaprior.bo._ranges import whole_range as whole_range
 from metaprior.bo._search import Search as Search
 from metaprior.bo._search import maximum as maximum
 from metaprior.bo._window import Window as Window
+from metaprior.bo._window import middle_of as middle_of

@@ -263,20 +263,6 @@ class PathScore(AbstractSmoothFunction):
         return self.path.slopes(x)
 
 
-@dataclass(frozen=True)
-class MeanScore(AbstractSmoothFunction):
-    """The posterior mean: where it is largest is the answer if the run ended now."""
-
-    belief: ConditionedBelief
-
-    def values(self, x):
-        return self.belief.moments(x).mean
-
-    def gradients(self, x):
-        slopes = self.belief.slopes(x)
-        return slopes.moments.mean, slopes.mean
-
-
 def _scored(score: AbstractSmoothFunction, anchors: Float[np.ndarray, "m d"]) -> ScoredAnchors:
     return ScoredAnchors(score, score.values(anchors))
 

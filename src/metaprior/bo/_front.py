@@ -93,6 +93,6 @@ def _slabs(front: Float[np.ndarray, "n m"], reference: Float[np.ndarray, " m"]) 
     slabs = []
     for start, end in zip(levels[:-1], levels[1:], strict=True):
         over = front[front[:, -1] >= end][:, :-1]
-        # Of one objective only the largest value matters, and nobody reads the others.
+        # Of one objective only the largest value matters; the others are never read.
         slabs.append(_Slab(start, end, over if over.shape[1] == 1 else over[on_front(over)]))
     return slabs

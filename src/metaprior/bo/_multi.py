@@ -22,7 +22,7 @@ from metaprior.bo._window import Window
 from metaprior.data import Features, Points, direction_sign
 from metaprior.words import Summary
 
-# Of the GP that models a constraint without a past.
+# Of the GP that models a constraint without past runs.
 FITTING_STEPS = 25
 # The reference lies this share of the front's width below its worst values.
 BELOW_WORST = 0.1

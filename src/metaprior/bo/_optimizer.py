@@ -4,7 +4,7 @@ import copy
 import math
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 from jaxtyping import Float
@@ -23,6 +23,16 @@ from metaprior.bo._window import Window
 from metaprior.data import Features, Points, direction_sign
 from metaprior.words import Summary
 from metaprior.words import value as shown
+
+if TYPE_CHECKING:
+    from metaprior.plots import Figure, TrustHistory
+else:  # figures are an extra
+    Figure = TrustHistory = Any
+
+# Half the width of a central 95 % interval of a Gaussian, in standard deviations.
+HALF_WIDTH_95 = 1.959963984540054
+# A figure shows trust after at most so many numbers of observations.
+MOST_TRUSTS = 40
 
 
 class Best(NamedTuple):
@@ -214,6 +224,33 @@ class Optimizer:
         name = self.prior.quantity.name
         return [{**each.point, name: each.value, "state": each.state} for each in self._told]
 
+    def plot(self) -> Figure:
+        """A matplotlib figure of the run: every value with the best so far, trust over time, and
+        mean and 95 % band of an observation along each dimension through the best point, or the
+        middle before there is one. Needs the extra `plots`."""
+        from metaprior.plots import (
+            MOST_SLICES,
+            RunHistory,
+            middle_of,
+            require_matplotlib,
+            run_figure,
+            slices_through,
+        )
+
+        require_matplotlib("A figure")
+        best, space = self.best, self.space
+        values = [np.nan if each.state != OBSERVED else each.value for each in self._told]
+        through = middle_of(space) | ({} if best is None else best.x)
+        slices = slices_through(self._mean_and_band, space, through, space.names)
+        slices = sorted(slices, key=lambda along: -along.influence)[:MOST_SLICES]
+        return run_figure(
+            RunHistory(np.array(values, float), self._sign),
+            self._trust_history(),
+            slices,
+            best,
+            self.prior.quantity.label,
+        )
+
     def save(self, path: str | Path) -> Path:
         """Write the run to a file, for `Optimizer.load`: what was told and what is under way."""
         path = Path(path)
@@ -321,6 +358,23 @@ class Optimizer:
         return candidates[
             propose_among(goal, candidates, self._places.allowed(candidates, used, moves))
         ]
+
+    def _mean_and_band(self, points: Points) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Mean and 95 % band of an observation, given what was told, in the user's units."""
+        moments = self._belief.condition(self._x, self._y).moments(self.space.encode(points))
+        mean, half = self._sign * moments.mean, HALF_WIDTH_95 * np.sqrt(moments.variance)
+        bound = self.prior.within_bounds
+        return bound(mean), bound(mean - half), bound(mean + half)
+
+    def _trust_history(self) -> TrustHistory | None:
+        """Trust after each observation, or after some of them evenly spread if there are many."""
+        from metaprior.plots import TrustHistory
+
+        count = len(self._y)
+        after = np.unique(np.linspace(0, count, min(count + 1, MOST_TRUSTS)).round().astype(int))
+        found = [self._belief.trust(self._x[:k], self._y[:k]) for k in after]
+        known = [each for each in found if each is not None]
+        return TrustHistory(after.tolist(), known) if len(known) == len(found) else None
 
     def _settled_belief(self) -> AbstractBelief:
         """The belief at the trust that the observations alone give to a guarded prior: beliefs

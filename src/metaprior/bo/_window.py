@@ -28,6 +28,7 @@ from metaprior.belief import (
     IDENTITY,
     LOGARITHM,
     AbstractBelief,
+    ChainedView,
     EmbeddingView,
     ExtendedBelief,
     NearestKnown,
@@ -78,7 +79,7 @@ class Window:
             return None
         encoded = {}
         for i, (name, r) in enumerate(self.ranges):
-            at = r.coordinate(point[name]) if name in point else _middle(r.dimension)
+            at = r.coordinate(point[name]) if name in point else middle_of(r.dimension)
             if at is None:
                 return None
             encoded[f"x{i}"] = at
@@ -94,21 +95,22 @@ class Window:
 
     def through(self, belief: AbstractBelief) -> AbstractBelief:
         """The belief as it looks through the window: the same over `space`."""
-        # The GP that a guard falls back to has learned nothing on the whole space, so the guard
-        # stays outside of the window.
-        learned, novelty = belief.unguarded, self.novelty()
+        # What has not learned on the whole space sees the window as it is, and which dimensions
+        # exist; what was learned has its own way to see that.
+        novelty, has_conditions = self.novelty(), self.space.conditions is not None
+        only_points = _first_columns(self.space)
         if novelty.is_nothing:
-            seen = SeenThrough(learned, self.map())
+            view = ChainedView(only_points, self.map()) if has_conditions else self.map()
+            seen = belief.through(view)
         else:
             nearest = NearestKnown(self.map(), self._stopped())
             anywhere = np.random.default_rng(0).uniform(size=(NUM_POINTS, self.whole.num_columns))
             points = free_moves(self.whole).snap(anywhere)
-            seen = ExtendedBelief(learned, nearest, novelty, points)
-        if self.space.conditions is None:
-            return belief.guarding(seen)
-        # That GP sees which dimensions exist; what was learned has its own way to see it.
-        only_points = SeenThrough(seen, _first_columns(self.space))
-        return SeenThrough(belief.guarding(only_points), EmbeddingView(self.space))
+            extended = ExtendedBelief(belief.unguarded, nearest, novelty, points)
+            seen = belief.guarding(
+                SeenThrough(extended, only_points) if has_conditions else extended
+            )
+        return SeenThrough(seen, EmbeddingView(self.space)) if has_conditions else seen
 
     def known_dimension(self, name: str) -> Dimension | None:
         """The dimension of `whole` that a range of the task is about; `None` for a new one."""
@@ -222,10 +224,10 @@ def _same(value: Any, other: Any) -> bool:
     return math.isclose(value, other, rel_tol=1e-9)
 
 
-def _middle(dimension: Dimension) -> Any:
-    """The middle of a dimension without units, or its first choice."""
+def middle_of(dimension: Dimension) -> Any:
+    """The middle of a dimension, or its first choice."""
     if isinstance(dimension, Categorical):
-        return 0
+        return dimension.choices[0]
     (value,) = dimension.decode(np.array([[0.5]]))
     return value
 

@@ -1,4 +1,4 @@
-"""The `metaprior` command: its options, and the one place where errors become sentences.
+"""The `metaprior` command and its options.
 
 Commands import what they need when they run, so that `--help` does not wait for it.
 """
@@ -6,33 +6,14 @@ Commands import what they need when they run, so that `--help` does not wait for
 import importlib.util
 import os
 import signal
-import sys
 from pathlib import Path
-from types import FrameType
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
-from metaprior.cli._errors import BAD_INPUT, HOSTILE, INTERRUPTED, sentence
+from metaprior.cli._commands import Commands, leave
 from metaprior.cli._study import study
 from metaprior.cli._terminal import say
-
-
-class Commands(TyperGroup):
-    """All commands; what the library raises becomes one sentence and an exit code."""
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError:
-            raise  # the reader of a pipe has closed it, which is not an error of the command
-        except HOSTILE as error:
-            say(f"Error: {sentence(error)}", err=True)
-            raise typer.Exit(BAD_INPUT) from None
-        except KeyboardInterrupt:
-            raise typer.Exit(INTERRUPTED) from None
-
 
 app = typer.Typer(
     cls=Commands,
@@ -45,19 +26,8 @@ app = typer.Typer(
 
 def main() -> None:
     """The console script."""
-    signal.signal(signal.SIGINT, _leave)
+    signal.signal(signal.SIGINT, leave)
     app(prog_name="metaprior")
-
-
-def _leave(signum: int, frame: FrameType | None) -> None:
-    """End the process at once.
-
-    An exception would not do: raised while JAX is called back by Python's garbage collector, which
-    is where a signal during a compilation often arrives, it is swallowed and the command goes on.
-    """
-    if sys.stderr.isatty():
-        os.write(sys.stderr.fileno(), b"\x1b[?25h\n")  # the progress bar had hidden the cursor
-    os._exit(INTERRUPTED)
 
 
 def _print_version(wanted: bool) -> bool:
@@ -108,7 +78,8 @@ def learn(
         typer.Argument(
             metavar="RUNS...",
             help="CSV files, folders or patterns: one run per file, or a column that names the "
-            "run. Or optuna: and the address of a storage, as in optuna:sqlite:///past.db.",
+            "run. Or the runs of a host: optuna:sqlite:///past.db, mlflow: and a tracking URI or "
+            "folder, wandb: and an export, ray: and a folder, ax: and a saved experiment.",
         ),
     ],
     out: Annotated[Path, typer.Option(help="Folder for the learned prior.")] = Path("prior"),
@@ -118,7 +89,8 @@ def learn(
     direction: Annotated[
         str | None,
         typer.Option(
-            help="maximize or minimize the value; by default maximize, or as the Optuna studies."
+            help="maximize or minimize the value; by default as Optuna's and Ax's studies say, "
+            "and maximize for CSV files. Runs of MLflow, W&B and Ray Tune need it."
         ),
     ] = None,
     value: Annotated[
@@ -128,23 +100,34 @@ def learn(
             "column of numbers."
         ),
     ] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(help="Metric of MLflow, W&B, Ray Tune or Ax that is the value."),
+    ] = None,
     task: Annotated[
-        str | None, typer.Option(help="Column naming the run; by default task, run or study.")
+        str | None,
+        typer.Option(
+            help="Column naming the run; by default task, run or study. Of MLflow, W&B and Ray "
+            "Tune: the tag, column or parameter that says which runs are of one task; by default "
+            "an experiment, a file or a folder is one."
+        ),
     ] = None,
     ignore: Annotated[
-        list[str] | None, typer.Option(help="Column to leave out; may be repeated.")
+        list[str] | None,
+        typer.Option(help="Column or logged parameter to leave out; may be repeated."),
     ] = None,
     studies: Annotated[
-        list[str] | None, typer.Option(help="Optuna study to learn from; may be repeated.")
+        list[str] | None,
+        typer.Option(help="Study of a host to learn from, by its name; may be repeated."),
     ] = None,
     match: Annotated[
-        str | None, typer.Option(help="Pattern of the names of Optuna studies, such as 'svm-*'.")
+        str | None, typer.Option(help="Pattern of the names of studies, such as 'svm-*'.")
     ] = None,
     feature: Annotated[
         list[str] | None,
         typer.Option(
-            help="Column, or user attribute of the Optuna studies, that says something of the "
-            "whole run; may be repeated."
+            help="Column, user attribute of Optuna studies, or tag or parameter of logged runs, "
+            "that says something of the whole task; may be repeated."
         ),
     ] = None,
     value_bounds: Annotated[
@@ -180,6 +163,7 @@ def learn(
         space_file=space,
         direction=direction,
         value=value,
+        metric=metric,
         task=task,
         ignore=tuple(ignore or ()),
         studies=tuple(studies or ()),

@@ -17,7 +17,7 @@ _LONGEST = 300
 
 
 @contextmanager
-def needing_optuna() -> Iterator[None]:
+def needing_host() -> Iterator[None]:
     """Turn a failed import into bad input: a sentence that says what to install."""
     try:
         yield

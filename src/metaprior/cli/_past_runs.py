@@ -1,25 +1,36 @@
-"""Where `metaprior learn` gets past runs from: CSV files or an Optuna storage, in one shape."""
+"""Where `metaprior learn` gets past runs from: CSV files or the store of a host, in one shape."""
 
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from metaprior.adapters import StudyUse
-from metaprior.cli._errors import needing_optuna
-from metaprior.data import Tasks
+from metaprior.cli._hosts import Host, split
+from metaprior.data import Quantity, Tasks
 from metaprior.data.csv import read_runs, read_space
 
-# The prefix of an Optuna storage among the sources of past runs.
-OPTUNA = "optuna:"
+# What an option is about, for those that not every source has.
+_ABOUT = {
+    "value": "columns of CSV files",
+    "unit": "columns of CSV files",
+    "bounds": "columns of CSV files",
+    "task": "CSV files and logged runs",
+    "ignore": "CSV files and logged runs",
+    "metric": "hosts that record metrics",
+    "studies": "studies of a host",
+    "match": "studies of a host",
+}
+_OF_FILES = frozenset({"value", "unit", "bounds", "task", "ignore"})
+_OF_HOSTS = frozenset({"studies", "match"})
 
 
 class Wanted(NamedTuple):
     """The options about past runs; `None` or empty if not given.
 
-    - `value`, `task`, `ignore`: columns of CSV files.
-    - `studies`, `match`: names of Optuna studies.
-    - `features`: columns of files, or user attributes of studies, that say something of a task.
+    - `value`: a column of CSV files; `metric`: the value of runs that a host has recorded.
+    - `task`, `ignore`: columns of CSV files, or parameters of logged runs.
+    - `studies`, `match`: names of the studies of a host.
+    - `features`: columns of files, or attributes of studies, that say something of a task.
     - `value_bounds`: limits of the value.
     - `unit`: of the value; `bounds`: of inferred dimensions. Both of CSV files.
     """
@@ -27,6 +38,7 @@ class Wanted(NamedTuple):
     space_file: Path | None = None
     direction: str | None = None
     value: str | None = None
+    metric: str | None = None
     task: str | None = None
     ignore: Collection[str] = ()
     studies: Collection[str] = ()
@@ -44,7 +56,7 @@ class PastRuns(NamedTuple):
     - `notes`: sentences on what was left out and what looks odd.
     - `origin`: how many of what were read, as in "6 files"; `value`: what is optimised, in words.
     - `inferred`: whether the space was not given.
-    - `studies`: how each Optuna study was used; `None` for files.
+    - `studies`: how each study of a host was used; `None` for files.
     - `details`: what else goes into the JSON answer.
     """
 
@@ -59,27 +71,23 @@ class PastRuns(NamedTuple):
 
 
 def past_runs(sources: list[str], wanted: Wanted) -> PastRuns:
-    """The past runs in `sources`: all of them CSV files, or a single Optuna storage."""
-    storages = [source for source in sources if source.startswith(OPTUNA)]
-    for source in sources:
-        scheme, separator, _ = source.partition("://")
-        if separator and source not in storages:  # not shown as a whole: it may hold a password
-            raise ValueError(
-                f"A source that begins with {scheme}:// is not a CSV file; for an Optuna storage, "
-                f"write {OPTUNA} before it."
-            )
-    if not storages:
+    """The past runs in `sources`: all of them CSV files, or of one host."""
+    pairs = [split(source) for source in sources]
+    hosts = {host for host, _ in pairs}
+    host = next((host for host, _ in pairs if host is not None), None)
+    if host is None:
         return _from_files(sources, wanted)
-    if len(sources) > 1:
+    if len(hosts) > 1 or not (host.several or len(sources) == 1):
+        kind = "of one kind" if host.several else "the only one"
         raise ValueError(
-            f"An optuna: source must be the only one, received {len(sources)} sources; learn from "
-            "one Optuna storage, or from CSV files."
+            f"A source that begins with {host.name}: must be {kind}, received {len(sources)} "
+            f"sources; learn from {host.source}, or from CSV files."
         )
-    return _from_storage(storages[0].removeprefix(OPTUNA), wanted)
+    return _from_host(host, [rest for _, rest in pairs], wanted)
 
 
 def _from_files(sources: list[str], wanted: Wanted) -> PastRuns:
-    _refuse("CSV files", {"--studies": wanted.studies, "--match": wanted.match}, "Optuna studies")
+    _refuse("CSV files", wanted, {*_OF_HOSTS, "metric"})
     read = read_runs(
         sources,
         space=None if wanted.space_file is None else read_space(wanted.space_file),
@@ -104,65 +112,52 @@ def _from_files(sources: list[str], wanted: Wanted) -> PastRuns:
     )
 
 
-def _from_storage(storage: str, wanted: Wanted) -> PastRuns:
-    columns = {
-        "--value": wanted.value,
-        "--task": wanted.task,
-        "--ignore": wanted.ignore,
-        "--unit": wanted.unit,
-        "--bounds": wanted.bounds,
-    }
-    _refuse("an Optuna storage", columns, "columns of CSV files")
+def _from_host(host: Host, sources: list[str], wanted: Wanted) -> PastRuns:
+    _refuse(host.source, wanted, {*_OF_FILES, "metric"} - host.options)
     space = None if wanted.space_file is None else read_space(wanted.space_file)
-    with needing_optuna():
-        from metaprior.adapters.optuna import read_history
-    with _optuna_silent():
-        history = read_history(
-            storage,
-            studies=wanted.studies or None,
-            match=wanted.match,
-            space=space,
-            direction=wanted.direction,
-            features=wanted.features,
-            value_bounds=wanted.value_bounds,
-        )
+    history = host.read(
+        sources,
+        studies=wanted.studies or None,
+        match=wanted.match,
+        space=space,
+        direction=wanted.direction,
+        features=wanted.features,
+        value_bounds=wanted.value_bounds,
+        **{name: getattr(wanted, name) for name in host.options},
+    )
     used, found = len(history.tasks), len(history.studies)
     if used < 2:
+        more = "give more studies"
+        if "task" in host.options and wanted.task is None:
+            more += ", or name with --task what says which runs belong together"
         raise ValueError(
             f"Learning a prior needs at least 2 studies with 2 complete trials, received {used} "
-            f"of {found}{_why_skipped(history.studies)}; give more studies."
+            f"of {found}{_why_skipped(history.studies)}; {more}."
         )
     return PastRuns(
         history.tasks,
         history.names,
         history.notes,
         origin=f"{found} studies",
-        value="the value",
+        value=_called(history.tasks.quantity),
         inferred=space is None,
         studies=history.studies,
         details={"studies": [use._asdict() for use in history.studies]},
     )
 
 
-def _refuse(source: str, options: dict[str, Any], about: str) -> None:
-    given = [option for option, value in options.items() if value]
+def _called(quantity: Quantity) -> str:
+    return "the value" if quantity == Quantity() else quantity.label
+
+
+def _refuse(source: str, wanted: Wanted, options: Iterable[str]) -> None:
+    given = [name for name in _ABOUT if name in options and getattr(wanted, name)]
     if given:
-        raise ValueError(f"{given[0]} is about {about}, and the source is {source}; leave it out.")
+        raise ValueError(
+            f"--{given[0]} is about {_ABOUT[given[0]]}, and the source is {source}; leave it out."
+        )
 
 
 def _why_skipped(studies: list[StudyUse]) -> str:
     skipped = [study for study in studies if not study.used]
     return f" (skipped: {skipped[0].name!r}, {skipped[0].reason})" if skipped else ""
-
-
-@contextmanager
-def _optuna_silent() -> Iterator[None]:
-    """Optuna's log goes to standard error, where only our own sentences belong."""
-    import optuna
-
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.CRITICAL)
-    try:
-        yield
-    finally:
-        optuna.logging.set_verbosity(before)

@@ -7,8 +7,8 @@ from typing import Any
 
 import typer
 
-from metaprior.cli._errors import needing_optuna
-from metaprior.cli._past_runs import OPTUNA
+from metaprior.cli._errors import needing_host
+from metaprior.cli._hosts import OPTUNA
 from metaprior.cli._suggest import as_dict, in_words, stopping_as_dict, stopping_in_words
 from metaprior.cli._terminal import say
 from metaprior.data import Quantity
@@ -69,7 +69,7 @@ def _print_storage(storage: str, name: str | None, restore: int | None, *, as_js
         )
     if name is None:
         raise ValueError("Give --name with the name of the lifelong sequence in the storage.")
-    with needing_optuna():
+    with needing_host():
         from metaprior.adapters import optuna
     address = storage.removeprefix(OPTUNA)
     if restore is not None:

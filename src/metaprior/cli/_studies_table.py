@@ -1,4 +1,4 @@
-"""The table of Optuna studies that were read: each of them, or groups where there are many."""
+"""The table of a host's studies that were read: each of them, or groups where there are many."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -10,7 +10,11 @@ from metaprior.data._features import Features as Features
 from metaprior.data._features import FeatureValue as FeatureValue
 from metaprior.data._features import TaskFeatures as TaskFeatures
 from metaprior.data._features import checked_features as checked_features
+from metaprior.data._outputs import CONSTRAINT as CONSTRAINT
 from metaprior.data._outputs import Outputs as Outputs
+from metaprior.data._outputs import require_roles as require_roles
+from metaprior.data._points import Column as Column
+from metaprior.data._points import Complaint as Complaint
 from metaprior.data._points import Points as Points
 from metaprior.data._points import as_native as as_native
 from metaprior.data._points import checked_seed as checked_seed

@@ -140,7 +140,7 @@ class Findings:
     """Everything that was measured; empty or `None` where nothing was.
 
     - `verdict`: whether to trust the prior, in a sentence or two.
-    - `baseline`: the model without a past that it is compared with.
+    - `baseline`: the non-transfer model that it is compared with.
     - `tried`: number of configurations in the race.
     - `seconds`: how long learning took; not in a saved prior, whose bytes follow from the seed.
     - `interrupted`: whether learning was stopped before the race ended.

@@ -39,6 +39,13 @@ def folds_of(num_tasks: int, num_folds: int) -> list[Fold]:
     return [Fold(int(block[0]), len(block), block[:share]) for block in blocks]
 
 
+def without_each(tasks: Tasks, folds: list[Fold]) -> list[Tasks]:
+    """For each fold the tasks that are not in it."""
+    every = np.arange(tasks.num_tasks)
+    held_out = [(every >= f.first) & (every < f.first + f.count) for f in folds]
+    return [tasks.subset(every[~block]) for block in held_out]
+
+
 def spread_of(tasks: Tasks) -> float:
     """Standard deviation of all past values; 1 if they are equal up to rounding."""
     return float(fit_standardiser(tasks.x, tasks.y, tasks.mask, tasks.space).y_std)
@@ -96,7 +103,7 @@ def examine(
     point = np.arange(exam.y.shape[1])
     counts = (point >= sizes[:, None]) & (point < exam.lengths[rows][..., None, None])
     counts &= is_asked[..., None, None]
-    # Where nothing is left to predict, nobody is asked.
+    # Where nothing is left to predict, nothing is asked.
     which, place, context = where = np.nonzero(counts.any(axis=3))
     run = rows[which, place]
     found = priors.predict(Questions(which, run, sizes[context], exam.x, exam.y))

@@ -10,21 +10,18 @@ from metaprior.belief import Prior
 from metaprior.data import TaskFeatures, Tasks
 from metaprior.findings import Findings
 from metaprior.gp import float64
+from metaprior.learning._asked import asked_contents
 from metaprior.learning._budget import Budget, budget_named
 from metaprior.learning._cache import keep_programs
 from metaprior.learning._candidates import default_lanes, lanes_of, require_candidates
 from metaprior.learning._measure import findings_of
 from metaprior.learning._progress import LearnProgress, OnLearnProgress, Watch, listening
 from metaprior.learning._screen import screened
-from metaprior.learning._select import Selection, select
-from metaprior.meta import Progress, entry
+from metaprior.learning._select import select
+from metaprior.meta import Progress
 from metaprior.methods import (
     AbstractGradientMethod,
     AbstractMethod,
-    AbstractSurrogate,
-    Ensemble,
-    EnsembleSurrogate,
-    Guarded,
     TrainedContents,
 )
 
@@ -61,13 +58,14 @@ def learn(
 ) -> Prior:
     """A prior over functions, learned from past runs.
 
-    By default, configurations race on held-out runs, the best is trained on all runs, and a guard
-    checks whether a new task is like the past ones; `prior.findings` has what was measured. Ctrl-C
-    ends the race with the best prior so far. Features of the tasks join the race one by one,
-    and stay if they help by more than noise.
+    By default, configurations race on held-out runs, and the best is trained on all runs. It joins
+    single past runs and a non-transfer GP in one belief, in which the evidence of each new run
+    weighs all of them (`methods.Weighed`); `prior.findings` has what was measured. Ctrl-C ends the
+    race with the best prior so far. Features of the tasks join the race one by one, and stay if
+    they help by more than noise.
 
     - `tasks`: at least two runs over one space: `Tasks.from_runs(...)`.
-    - `method`: learn by exactly this method instead; nothing is chosen, held out or guarded.
+    - `method`: learn by exactly this method instead; nothing is chosen, held out or added.
     - `candidates`: the configurations that race, of any gradient-trained methods; by default
       variants of `FPacohMap`. How long to train is part of the choice, so their `num_steps` is
       ignored. Configurations of one class and of equal sizes train together; every other class or
@@ -104,15 +102,16 @@ def _learn_by(
 ) -> Prior:
     reports: list[Progress] = []
 
-    def report(fraction: float) -> None:
+    def report(stage: str, fraction: float) -> None:
         if on_progress is not None:
-            on_progress(LearnProgress("training", fraction, method.summary(), None))
+            on_progress(LearnProgress(stage, fraction, method.summary(), None))
 
     def record(progress: Progress) -> None:
         reports.append(progress)
-        report(progress.step / progress.num_steps)
+        report("training", progress.step / progress.num_steps)
 
-    report(0.0)
+    # The first steps wait for the compiler.
+    report("compiling, and training" if method.takes_steps else "training", 0.0)
     features = tasks.features
     if not method.sees_features:
         features = features.without({f.name: UNSEEN for f in features.used})
@@ -151,8 +150,10 @@ def _learn_by_choice(
         findings = findings_of(tasks, selection, budget, watch)
     features = selection.features
     seen = tasks.with_feature_columns(features) if features.used else tasks
-    method, surrogate, history = _guarded(seen, selection)
-    trained = TrainedContents(method, surrogate)
+    trained = asked_contents(selection.method, selection.learned, selection.members, seen)
+    history = selection.history
+    if selection.members == 1:
+        history = {name: terms[0] for name, terms in history.items()}
     return _prior(tasks, trained, history, seed, features, findings)
 
 
@@ -175,24 +176,6 @@ def _prior(
         tasks.value_bounds,
         quantity=tasks.quantity,
     )
-
-
-def _guarded(
-    tasks: Tasks, selection: Selection
-) -> tuple[Guarded, AbstractSurrogate, dict[str, np.ndarray]]:
-    """The chosen members behind a guard, the method that rebuilds them from their arrays, and the
-    history of their training.
-
-    - `tasks`: as the members see them.
-    """
-    if selection.members == 1:
-        base, learned = selection.method, entry(selection.learned, 0)
-        history = {name: terms[0] for name, terms in selection.history.items()}
-    else:
-        base = Ensemble(selection.method, selection.members)
-        learned, history = EnsembleSurrogate(selection.learned), selection.history
-    method = Guarded(base)
-    return method, method.guard(learned, tasks), history
 
 
 def _trained_on(tasks: Tasks, seed: int) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import numpy as np
 from jaxtyping import Float
 
+from metaprior.belief import AveragedBelief
 from metaprior.data import TaskFeatures, Tasks, fit_standardiser
 from metaprior.findings import (
     BASELINE,
@@ -17,8 +18,8 @@ from metaprior.findings import (
 )
 from metaprior.gp import float64
 from metaprior.learning._budget import Budget
-from metaprior.learning._exam import Answers, examine, folds_of, spread_of
-from metaprior.learning._predict import AveragedPredictors
+from metaprior.learning._exam import Answers, examine, folds_of, spread_of, without_each
+from metaprior.learning._predict import ConditionedPredictors
 from metaprior.learning._progress import Watch
 from metaprior.learning._replay import replay, summary
 from metaprior.learning._score import (
@@ -45,7 +46,7 @@ NUM_DRAWS = 400
 def findings_of(tasks: Tasks, selection: Selection, budget: Budget, watch: Watch) -> Findings:
     """Everything that was measured of the chosen prior on runs that it had not seen."""
     held_out, past_tasks, examples, replayed = None, (), (), None
-    if selection.answers is not None and selection.judged is not None:
+    if selection.judged is not None:
         exam = selection.exam
         folds = np.arange(len(exam.rows))
         # What does not transfer knows nothing of the features of tasks.
@@ -53,12 +54,12 @@ def findings_of(tasks: Tasks, selection: Selection, budget: Budget, watch: Watch
         plain = exam._replace(x=exam.x[:, :, columns])
         everyone = np.ones(len(folds), bool)
         baselines = _baselines(tasks, selection)
+        learned = examine(selection.judged, exam, folds, everyone)
         baseline = examine(baselines, plain, folds, everyone)
-        held_out = _held_out(tasks, selection, selection.answers, baseline)
-        past_tasks = _past_tasks(tasks, selection, selection.answers, baseline)
+        held_out = _held_out(tasks, selection, learned, baseline)
+        past_tasks = _past_tasks(tasks, selection, learned, baseline)
         examples = _examples(tasks, selection)
-        members = np.arange(len(folds) * selection.members).reshape(len(folds), -1)
-        regrets = replay(selection.judged, members, baselines, exam, columns)
+        regrets = replay(selection.judged, baselines, exam, columns)
         replayed = None if regrets is None else summary(regrets)
     return Findings(
         verdict=_verdict(held_out, replayed, interrupted=selection.interrupted),
@@ -75,18 +76,12 @@ def findings_of(tasks: Tasks, selection: Selection, budget: Budget, watch: Watch
     )
 
 
-def _baselines(tasks: Tasks, selection: Selection) -> AveragedPredictors:
+def _baselines(tasks: Tasks, selection: Selection) -> ConditionedPredictors:
     """An averaged GP for each fold: level and spread of values come from the other folds."""
     shuffled = tasks.subset(selection.order)
     folds = folds_of(tasks.num_tasks, len(selection.exam.rows))
-    held_out = [range(fold.first, fold.first + fold.count) for fold in folds]
-    units = [
-        fit_standardiser(others.x, others.y, others.mask)
-        for block in held_out
-        for others in [shuffled.subset([i for i in range(len(shuffled)) if i not in block])]
-    ]
-    y_mean, y_std = ([float(getattr(u, name)) for u in units] for name in ("y_mean", "y_std"))
-    return AveragedPredictors(np.array(y_mean), np.array(y_std))
+    units = [fit_standardiser(o.x, o.y, o.mask) for o in without_each(shuffled, folds)]
+    return ConditionedPredictors([AveragedBelief(float(u.y_mean), float(u.y_std)) for u in units])
 
 
 def _held_out(

@@ -7,7 +7,7 @@ compiled program, in blocks of questions of one size.
 """
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import equinox as eqx
@@ -19,13 +19,13 @@ from scipy.special import ndtr
 
 from metaprior.belief import (
     AbstractBelief,
-    AveragedBelief,
     MemberMoments,
     has_belief,
     pick,
+    seen_beside,
     stacked_belief,
 )
-from metaprior.data import Run
+from metaprior.data import Run, Space
 from metaprior.gp import compile_quickly, float64
 from metaprior.meta import chunk_here, entry
 from metaprior.methods import AbstractMethod, AbstractSurrogate, TrainedContents
@@ -93,10 +93,10 @@ class BelievingPredictors(AbstractPredictors):
         for run in np.unique(questions.run):
             asked = np.flatnonzero(questions.run == run)
             priors, place = np.unique(questions.who[asked], return_inverse=True)
-            foresee = self._foresight(priors, questions.x[run], questions.y[run])
+            predicted = self._foresight(priors, questions.x[run], questions.y[run])
             for seen in np.unique(questions.seen[asked]):
                 now = questions.seen[asked] == seen
-                answers = foresee(int(seen))
+                answers = predicted(int(seen))
                 for all_answers, own in zip(found, answers, strict=True):
                     all_answers[asked[now]] = own[place[now]]
         return found
@@ -106,7 +106,7 @@ class BelievingPredictors(AbstractPredictors):
     ) -> Callable[[int], Predictions]:
         """What each of some priors predicts at all points of a run, from so many of them."""
 
-        def foresee(seen: int) -> Predictions:
+        def predicted(seen: int) -> Predictions:
             try:
                 with np.errstate(all="ignore"):
                     return self._mixed(together(seen), y)
@@ -123,7 +123,7 @@ class BelievingPredictors(AbstractPredictors):
         members = priors[:, None] * self._size + np.arange(self._size)
         with np.errstate(all="ignore"):
             together = pick(self._belief, members.ravel().tolist()).foresight(x, y)
-        return foresee
+        return predicted
 
     def _mixed(self, moments: MemberMoments, y: Float[np.ndarray, " n"]) -> Predictions:
         """Each prior is the mixture of its members, all of them as likely."""
@@ -142,24 +142,53 @@ class BelievingPredictors(AbstractPredictors):
         )
 
 
-class AveragedPredictors(AbstractPredictors):
-    """The baseline on held-out runs: averaged GPs, each with a level and a spread of past values.
+class ConditionedPredictors(AbstractPredictors):
+    """Beliefs side by side, each conditioned on the points seen, as an optimiser does."""
 
-    - `y_mean`, `y_std`: one of each for every prior that it stands beside.
-    """
-
-    def __init__(self, y_mean: Float[np.ndarray, " p"], y_std: Float[np.ndarray, " p"]):
-        self._beliefs = [AveragedBelief(*each) for each in zip(y_mean, y_std, strict=True)]
+    def __init__(self, beliefs: Sequence[AbstractBelief]):
+        self._beliefs = beliefs
 
     def predict(self, questions: Questions) -> Predictions:
         found = _nothing(questions)
-        for i, (who, run, seen) in enumerate(zip(*questions[:3], strict=True)):
-            x, y = questions.x[run], questions.y[run]
-            after = self._beliefs[who].condition(x[:seen], y[:seen])
-            moments = after.moments(x)
-            answers = moments.mean, moments.variance, after.log_density(x, y), after.cdf(x, y)
+        asked = zip(*(part.tolist() for part in questions[:3]), strict=True)
+        for i, (who, run, seen) in enumerate(asked):
+            answers = self._answers(who, questions.x[run], questions.y[run], seen)
             for all_answers, own in zip(found, answers, strict=True):
                 all_answers[i] = own
+        return found
+
+    def _answers(self, who: int, x, y, seen: int) -> Predictions:
+        try:
+            with np.errstate(all="ignore"):
+                after = self._beliefs[who].condition(x[:seen], y[:seen])
+                moments = after.moments(x)
+                answers = moments.mean, moments.variance, after.log_density(x, y), after.cdf(x, y)
+                return Predictions(*answers)
+        except (FloatingPointError, np.linalg.LinAlgError):
+            return Predictions(*np.full((4, len(y)), np.nan))
+
+
+class FeaturedPredictors(AbstractPredictors):
+    """Beliefs over the points of a space, asked about runs that have columns of task features."""
+
+    def __init__(self, beliefs: Sequence[AbstractBelief], space: Space):
+        self._beliefs = beliefs
+        self._space = space
+
+    def predict(self, questions: Questions) -> Predictions:
+        found, space = _nothing(questions), self._space
+        columns = space.columns_of_points(questions.x.shape[2])
+        for run in np.unique(questions.run):
+            asked = np.flatnonzero(questions.run == run)
+            known = np.delete(questions.x[run, 0], columns)
+            num_after = space.num_inputs - space.num_columns
+            about = [seen_beside(b, space.num_columns, known, num_after) for b in self._beliefs]
+            who, seen = questions.who[asked], questions.seen[asked]
+            x = questions.x[:, :, columns]
+            own = Questions(who, questions.run[asked], seen, x, questions.y)
+            answers = ConditionedPredictors(about).predict(own)
+            for all_answers, each in zip(found, answers, strict=True):
+                all_answers[asked] = each
         return found
 
 

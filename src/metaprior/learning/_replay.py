@@ -32,15 +32,13 @@ class Regrets(NamedTuple):
 
 def replay(
     judged: AbstractPredictors,
-    members: Int[np.ndarray, "folds members"],
     baselines: AbstractPredictors,
     exam: Exam,
     columns: Int[np.ndarray, " d"],
 ) -> Regrets | None:
     """Replay every examined run with the priors that did not see it; `None` if all are short.
 
-    - `members`: for each fold, which of the `judged` learned from the others.
-    - `baselines`: what the priors are compared with, one for each fold.
+    - `judged`, `baselines`: the priors, and what they are compared with, one for each fold.
     - `columns`: those of points, without features of tasks.
     """
     folds, places = np.nonzero(exam.is_real)
@@ -53,9 +51,9 @@ def replay(
     is_real = np.arange(y.shape[1]) < lengths[:, None]
     # Once the best point of a run has been queried its regret stays 0.
     best = np.max(np.where(is_real, y, -np.inf), axis=1)
-    ours = query_order(judged, members[folds], x, y, lengths, enough=best)
-    # Columns of task features tell a GP without a past nothing.
-    theirs = query_order(baselines, folds[:, None], x[:, :, columns], y, lengths, enough=best)
+    ours = query_order(judged, folds, x, y, lengths, enough=best)
+    # A non-transfer GP learns nothing from columns of task features.
+    theirs = query_order(baselines, folds, x[:, :, columns], y, lengths, enough=best)
     recorded = np.broadcast_to(np.arange(y.shape[1]), y.shape)
     return Regrets(*(_regret(y, lengths, order) for order in (ours, theirs, recorded)))
 
@@ -107,16 +105,16 @@ def _regret(values, lengths, order) -> Float[np.ndarray, "runs steps"]:
 
 def query_order(
     priors: AbstractPredictors,
-    members: Int[np.ndarray, "runs members"],
+    who: Int[np.ndarray, " runs"],
     x: Float[np.ndarray, "runs points d"],
     y: Float[np.ndarray, "runs points"],
     lengths: Int[np.ndarray, " runs"],
     *,
     enough: Float[np.ndarray, " runs"],
 ) -> Int[np.ndarray, "runs points"]:
-    """The points of each run in the order in which its priors query them; then the padding.
+    """The points of each run in the order in which a prior queries them; then the padding.
 
-    - `members`: for each run, which of the priors choose together, as a mixture.
+    - `who`: for each run, which of the priors.
     - `enough`: a value after which the order of what is left of a run does not matter.
     """
     order = np.tile(np.arange(y.shape[1]), (len(y), 1))
@@ -124,7 +122,7 @@ def query_order(
     for t in range(int(lengths.max())):
         if not len(going_on):
             break
-        bound = _bounds(priors, members[going_on], x, y, going_on, order[going_on], t)
+        bound = _bounds(priors, who[going_on], x, y, going_on, order[going_on], t)
         # Among equals the point that comes first in the run: the bounds in its own order.
         position = np.argsort(order[going_on], axis=1)
         open_to_choice = (position >= t) & (position < lengths[going_on, None])
@@ -137,15 +135,9 @@ def query_order(
     return order
 
 
-def _bounds(priors, members, x, y, runs, order, t: int) -> Float[np.ndarray, "runs points"]:
+def _bounds(priors, who, x, y, runs, order, t: int) -> Float[np.ndarray, "runs points"]:
     """Upper confidence bounds at the points of some runs, in `order`, after `t` of them."""
-    num_runs, num_members = members.shape
-    each = np.repeat(np.arange(num_runs), num_members)
-    sizes = np.full(len(each), t)
     # Each run, in its present order, is a run of its own.
-    ordered = runs[:, None], order
-    questions = Questions(members.ravel(), each, sizes, x[ordered], y[ordered])
-    found = priors.predict(questions)
-    shape = (num_runs, num_members, -1)
-    means, variances = found.mean.reshape(shape), found.variance.reshape(shape)
-    return means.mean(axis=1) + BETA * np.sqrt(variances.mean(axis=1) + means.var(axis=1))
+    ordered, each = (runs[:, None], order), np.arange(len(runs))
+    found = priors.predict(Questions(who, each, np.full(len(each), t), x[ordered], y[ordered]))
+    return found.mean + BETA * np.sqrt(found.variance)

@@ -10,10 +10,11 @@ from jaxtyping import Float, Int
 
 from metaprior.data import TaskFeatures, Tasks
 from metaprior.gp import float64
+from metaprior.learning._asked import asked_predictors
 from metaprior.learning._batch import Batch, Trainee
 from metaprior.learning._budget import Budget
-from metaprior.learning._exam import Answers, Exam, spread_of
-from metaprior.learning._predict import AbstractPredictors, predictors_of
+from metaprior.learning._exam import Exam, spread_of
+from metaprior.learning._predict import AbstractPredictors
 from metaprior.learning._progress import LearnProgress, OnLearnProgress, Watch
 from metaprior.learning._race import Race, winner
 from metaprior.learning._rounds import NO_FEATURES, Past, best_round
@@ -33,9 +34,9 @@ class Selection(NamedTuple):
     - `learned`: the members, trained on all runs, stacked; if there was no time for that, one
       member that has not seen one of the folds.
     - `history`: the terms of the objective in the trainings of `learned`, one value per step.
-    - `judged`: the members trained without the first fold, those without the second, and so on;
-      `None` if there was no time.
-    - `exam`, `answers`: the held-out runs, and what the judged members predicted for them together.
+    - `judged`: what users would ask if the members had learned without the first fold, without the
+      second, and so on; `None` if there was no time.
+    - `exam`: the held-out runs.
     - `order`: the index of each of the exam's tasks among the user's.
     - `tried`: the number of configurations that raced.
     - `features`: those of the tasks; the members see the columns of the used ones.
@@ -47,7 +48,6 @@ class Selection(NamedTuple):
     history: dict[str, Float[np.ndarray, "members steps"]]
     judged: AbstractPredictors | None
     exam: Exam
-    answers: Answers | None
     order: Int[np.ndarray, " n"]
     tried: int
     interrupted: bool
@@ -127,21 +127,21 @@ def _judged(batch: Batch, past: Past, num_seeds: int, tried: int, watch: Watch) 
     # The entries of a member are `num_seeds` apart, fold after fold.
     by_member = [part(answers, np.arange(num_folds) * num_seeds + i) for i in range(num_seeds)]
     together, y_std = mixed(by_member), spread_of(past.tasks)
-    members, chosen = 1, by_member[0]
+    members = 1
     apart = [np.mean(score_by_run(each, y_std)) for each in by_member]
     if np.mean(score_by_run(together, y_std)) > np.mean(apart):
-        members, chosen = num_seeds, together
+        members = num_seeds
     surrogates = batch.surrogates()
+    method = replace(batch.entries[0].method, num_steps=batch.steps)
     rows = np.arange(len(batch.entries)).reshape(num_folds + 1, num_seeds)[:, :members]
     without_folds = entry_of(surrogates, rows[:-1].ravel())
     return Selection(
-        replace(batch.entries[0].method, num_steps=batch.steps),
+        method,
         members,
         entry_of(surrogates, rows[-1]),
         {name: terms[rows[-1]] for name, terms in batch.history.items()},
-        predictors_of(batch.entries[0].method, without_folds, past.exam.x.shape[2]),
+        asked_predictors(method, without_folds, members, past.tasks, past.folds),
         past.exam,
-        chosen,
         past.order,
         tried,
         watch.interrupted,
@@ -161,7 +161,6 @@ def _unfinished(races: list[Race], past: Past, tried: int, watch: Watch) -> Sele
         {name: terms[None] for name, terms in race.history.items()},
         None,
         past.exam,
-        None,
         past.order,
         tried,
         watch.interrupted,

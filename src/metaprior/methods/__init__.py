@@ -19,6 +19,7 @@ from metaprior.methods._method import AbstractPosterior as AbstractPosterior
 from metaprior.methods._method import AbstractSurrogate as AbstractSurrogate
 from metaprior.methods._method import Moments as Moments
 from metaprior.methods._method import OnProgress as OnProgress
+from metaprior.methods._method import is_traced as is_traced
 from metaprior.methods._method import traced as traced
 from metaprior.methods._registry import OWN_METHODS, own_method
 from metaprior.methods._registry import UnknownMethodError as UnknownMethodError

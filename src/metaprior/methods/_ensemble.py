@@ -54,6 +54,10 @@ class Ensemble(AbstractMethod):
     def sees_features(self) -> bool:
         return self.base.sees_features
 
+    @property
+    def takes_steps(self) -> bool:
+        return self.base.takes_steps
+
     @float64
     def blank_surrogate(self, num_columns: int) -> "EnsembleSurrogate":
         one, rest = eqx.partition(self.base.blank_surrogate(num_columns), eqx.is_array)

@@ -24,7 +24,7 @@ from metaprior.gp import (
     float64,
 )
 from metaprior.methods._gp_surrogate import GPPosterior, GPSurrogate
-from metaprior.methods._method import AbstractMethod, AbstractSurrogate, OnProgress
+from metaprior.methods._method import AbstractMethod, AbstractSurrogate, OnProgress, traced
 from metaprior.methods._neural_gp import settle_kernel
 
 # What a fair random search should cover.
@@ -47,9 +47,9 @@ class FixedGP(AbstractMethod):
       exponential.
     """
 
-    lengthscale: float = 0.2
-    variance: float = 1.0
-    noise_variance: float = 1e-4
+    lengthscale: float = traced(0.2)
+    variance: float = traced(1.0)
+    noise_variance: float = traced(1e-4)
     kernel: AbstractKernel | None = None
 
     def __post_init__(self) -> None:
@@ -91,9 +91,9 @@ class FixedGP(AbstractMethod):
 class SelfStandardisedGP(AbstractMethod):
     """`FixedGP` in units of each new run; past runs only name the space."""
 
-    lengthscale: float = 0.2
-    variance: float = 1.0
-    noise_variance: float = 1e-4
+    lengthscale: float = traced(0.2)
+    variance: float = traced(1.0)
+    noise_variance: float = traced(1e-4)
 
     def meta_train(
         self, tasks: Tasks, *, key: PRNGKeyArray, on_progress: OnProgress | None = None

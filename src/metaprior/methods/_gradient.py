@@ -77,6 +77,14 @@ class AbstractGradientMethod(AbstractMethod):
     def sees_features(self) -> bool:
         return True
 
+    @property
+    def takes_steps(self) -> bool:
+        return True
+
+    @property
+    def trains_in_batches(self) -> bool:
+        return True
+
     def _schedule(self) -> Schedule:
         return Schedule(self.learning_rate, self.learning_rate_decay, self.weight_decay)
 

@@ -98,9 +98,10 @@ class Guarded(AbstractMethod):
     def meta_train(
         self, tasks: Tasks, *, key: PRNGKeyArray, on_progress: OnProgress | None = None
     ) -> "GuardedSurrogate":
-        return self.guard(self.base.meta_train(tasks, key=key, on_progress=on_progress), tasks)
+        return self.around(self.base.meta_train(tasks, key=key, on_progress=on_progress), tasks)
 
-    def guard(self, learned: AbstractSurrogate, tasks: Tasks) -> "GuardedSurrogate":
+    @float64
+    def around(self, learned: AbstractSurrogate, tasks: Tasks) -> "GuardedSurrogate":
         """What was learned from `tasks`, with the guard around it."""
         units = fit_standardiser(tasks.x, tasks.y, tasks.mask, tasks.space)
         return GuardedSurrogate(learned, units.y_mean, units.y_std, self.caution)
@@ -108,6 +109,10 @@ class Guarded(AbstractMethod):
     @property
     def sees_features(self) -> bool:
         return self.base.sees_features
+
+    @property
+    def takes_steps(self) -> bool:
+        return self.base.takes_steps
 
     @float64
     def blank_surrogate(self, num_columns: int) -> "GuardedSurrogate":

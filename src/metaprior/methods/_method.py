@@ -155,8 +155,19 @@ class AbstractMethod(abc.ABC):
 
     @property
     def sees_features(self) -> bool:
-        """Whether features of tasks, as further columns of all points of a run, can teach it
-        anything."""
+        """Whether it learns from features of tasks, given as further columns of all points of a
+        run."""
+        return False
+
+    @property
+    def takes_steps(self) -> bool:
+        """Whether it learns in many steps, which are compiled before the first."""
+        return False
+
+    @property
+    def trains_in_batches(self) -> bool:
+        """Whether `meta_train_each` trains several configurations at once, each for its own
+        `num_steps`."""
         return False
 
     def summary(self) -> str:

@@ -33,6 +33,7 @@ from metaprior.methods._method import (
     AbstractSurrogate,
     Moments,
     OnProgress,
+    traced,
 )
 from metaprior.methods._rank_weights import past_losses, rank_weights, target_losses
 
@@ -60,7 +61,7 @@ class RankWeightedGP(AbstractMethod):
 
     num_steps: int = 25
     num_samples: int = 256
-    discard_quantile: float = 0.95
+    discard_quantile: float = traced(0.95)
 
     @float64
     def meta_train(

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from metaprior.belief import is_weighable, past_means
@@ -72,23 +71,32 @@ class Weighed(AbstractMethod):
     def meta_train(
         self, tasks: Tasks, *, key: PRNGKeyArray, on_progress: OnProgress | None = None
     ) -> "WeighedSurrogate":
-        return self.beside_past(
-            self.base.meta_train(tasks, key=key, on_progress=on_progress), tasks
-        )
+        return self.around(self.base.meta_train(tasks, key=key, on_progress=on_progress), tasks)
 
     @float64
-    def beside_past(self, learned: AbstractSurrogate, tasks: Tasks) -> "WeighedSurrogate":
+    def around(self, learned: AbstractSurrogate, tasks: Tasks) -> "WeighedSurrogate":
         """What was learned from `tasks`, and the tasks themselves."""
         units = fit_standardiser(tasks.x, tasks.y, tasks.mask, tasks.space)
-        means = past_means(*(np.asarray(part) for part in (tasks.x, tasks.y, tasks.mask)))
+        # A single task says nothing about its features, which never change in it.
+        columns = tasks.space.columns_of_points(tasks.x.shape[2])
+        means = past_means(tasks.x[:, :, columns], tasks.y, tasks.mask)
         past = PastArrays(*map(jnp.asarray, means))
         return WeighedSurrogate(learned, past, units.y_mean, units.y_std)
 
+    @property
+    def sees_features(self) -> bool:
+        return self.base.sees_features
+
+    @property
+    def takes_steps(self) -> bool:
+        return self.base.takes_steps
+
     @float64
     def blank_surrogate(self, num_columns: int) -> "WeighedSurrogate":
-        """Number and length of the past runs are free: the axes that stand for them are empty."""
+        """Number, length and columns of the past runs are free: the axes that stand for them are
+        empty."""
         none, units = jnp.zeros(0), blank_standardiser(num_columns)
-        x, lengthscale = jnp.zeros((0, 0, num_columns)), jnp.zeros((0, num_columns))
+        x, lengthscale = jnp.zeros((0, 0, 0)), jnp.zeros((0, 0))
         past = PastArrays(x, jnp.zeros((0, 0)), none, lengthscale, none, none, none)
         learned = self.base.blank_surrogate(num_columns)
         return WeighedSurrogate(learned, past, units.y_mean, units.y_std)

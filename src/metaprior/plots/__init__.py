@@ -1,5 +1,9 @@
-"""Figures: arrays and records in, a matplotlib figure out. Needs the extra `plots`."""
+"""Figures: arrays and records in, a matplotlib figure out. Drawing needs the extra `plots`."""
 
+from metaprior.plots._extra import require_matplotlib as require_matplotlib
+from metaprior.plots._figures import Figure as Figure
+from metaprior.plots._figures import prior_figure as prior_figure
+from metaprior.plots._figures import run_figure as run_figure
 from metaprior.plots._panels import FAINT as FAINT
 from metaprior.plots._panels import HALF_WIDTH_95 as HALF_WIDTH_95
 from metaprior.plots._panels import INK as INK
@@ -17,3 +21,15 @@ from metaprior.plots._panels import draw_coverage as draw_coverage
 from metaprior.plots._panels import draw_landscape as draw_landscape
 from metaprior.plots._panels import draw_past_runs as draw_past_runs
 from metaprior.plots._panels import draw_regret as draw_regret
+from metaprior.plots._run_panels import RunHistory as RunHistory
+from metaprior.plots._run_panels import TrustHistory as TrustHistory
+from metaprior.plots._run_panels import draw_run as draw_run
+from metaprior.plots._run_panels import draw_trust as draw_trust
+from metaprior.plots._slices import MOST_CHOICES as MOST_CHOICES
+from metaprior.plots._slices import MOST_SLICES as MOST_SLICES
+from metaprior.plots._slices import Slice as Slice
+from metaprior.plots._slices import draw_slice as draw_slice
+from metaprior.plots._slices import limits_of as limits_of
+from metaprior.plots._slices import middle_of as middle_of
+from metaprior.plots._slices import places_of as places_of
+from metaprior.plots._slices import slices_through as slices_through

@@ -4,12 +4,15 @@ Nothing here knows a method: records carry names, and the caller gives each name
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from matplotlib.axes import Axes
-from matplotlib.ticker import PercentFormatter
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+else:  # an extra: names of colours and records are there without it
+    Axes = Any
 
 # Okabe and Ito's colours, which people with any colour vision can tell apart.
 PALETTE = ("#0072B2", "#D55E00", "#767676")
@@ -139,6 +142,8 @@ def draw_coverage(ax: Axes, curves: Sequence[CoverageCurve], colours: Colours) -
 
     The line from the most observations is solid, the others are dashed.
     """
+    from matplotlib.ticker import PercentFormatter
+
     ax.plot([0, 1], [0, 1], color=FAINT, linewidth=1.2, zorder=0)
     most = max(curve.num_observed for curve in curves)
     for curve in curves:

@@ -4,20 +4,20 @@ from importlib.resources import files
 
 from metaprior.belief import Prior, method_name
 from metaprior.findings import NOTHING_MEASURED, Findings, HeldOutScores, Replay
+from metaprior.plots import (
+    MOST_CHOICES,
+    MOST_SLICES,
+    Slice,
+    limits_of,
+    middle_of,
+    slices_through,
+)
 from metaprior.report import _sections as sections
 from metaprior.report._held_out import Figure, held_out_figures, replay_figure
 from metaprior.report._html import Html, element, joined, paragraph
 from metaprior.report._posteriors import posterior_figures
 from metaprior.report._sections import section
-from metaprior.report._slices import (
-    MOST_CHOICES,
-    MOST_SLICES,
-    Slice,
-    drawn_slice,
-    limits_of,
-    middle_of,
-    slices_through,
-)
+from metaprior.report._slices import drawn_slice
 from metaprior.store import limits, settings_in_words
 from metaprior.words import counted, cut
 
@@ -37,7 +37,9 @@ def page(prior: Prior, generator: str) -> str:
     """
     findings = prior.findings or NOTHING_MEASURED
     names = prior.space.names
-    slices = slices_through(prior.condition([], []), middle_of(prior.space), names)
+    slices = slices_through(
+        prior.condition([], []).mean_and_band, prior.space, middle_of(prior.space), names
+    )
     slices = sorted(slices, key=lambda along: -along.influence)
     parts = [
         _header(prior, findings),

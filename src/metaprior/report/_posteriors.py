@@ -8,10 +8,9 @@ import numpy as np
 from metaprior.belief import Prior
 from metaprior.data import Real, direction_sign
 from metaprior.findings import Example
-from metaprior.plots import FAINT, INK
+from metaprior.plots import FAINT, INK, Slice, draw_slice, limits_of, places_of, slices_through
 from metaprior.report._drawing import PAPER, drawn
 from metaprior.report._held_out import Figure
-from metaprior.report._slices import Slice, draw_slice, limits_of, places_of, slices_through
 from metaprior.words import counted, cut, value
 
 # At most this many points are given, and at most half of the run.
@@ -47,7 +46,7 @@ def _posterior_figure(prior: Prior, example: Example, names: list[str], number: 
     best = int(np.argmax(direction_sign(prior.direction) * values[:given]))
     posterior = prior.condition(points[:given], values[:given], features=example.features)
     name = next(name for name in names if name in points[best])
-    [along] = slices_through(posterior, points[best], [name])
+    [along] = slices_through(posterior.mean_and_band, prior.space, points[best], [name])
     places = places_of(along.dimension, [point.get(name) for point in points])
 
     def draw(ax: Any) -> None:

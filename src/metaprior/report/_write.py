@@ -1,10 +1,10 @@
 """Writing a report: one file, atomically, never over a file that is not a report."""
 
-import importlib.util
 from pathlib import Path
 
 from metaprior.belief import Prior
 from metaprior.files import replace_file
+from metaprior.plots import require_matplotlib
 
 GENERATOR = "metaprior"
 _MARK = f'<meta name="generator" content="{GENERATOR}'
@@ -16,11 +16,7 @@ def write_report(prior: Prior, path: str | Path) -> Path:
     The page needs no network and no scripts. Drawing it needs matplotlib: the extra `plots`.
     """
     path = Path(path)
-    if importlib.util.find_spec("matplotlib") is None:
-        raise ValueError(
-            "A report is drawn with matplotlib, which is not installed; install it with "
-            "`pip install 'metaprior[plots]'`."
-        )
+    require_matplotlib("A report")
     _require_free(path)
     # Imported here: matplotlib takes longer to load than most commands take to run.
     from metaprior import __version__

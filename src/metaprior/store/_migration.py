@@ -17,7 +17,8 @@ def up_to_date(description: dict[str, Any]) -> dict[str, Any]:
     """A description of any format that is read, as this version of metaprior writes it.
 
     Format 3 differs from format 2 in checksums and in the name of the arrays, so that whatever else
-    format 2 says stays. Findings that name no baseline compare with the fitted GP.
+    format 2 says stays. Findings that name no baseline compare with the fitted GP. Only format 1
+    may leave the findings out.
     """
     if description["format_version"] == 1:
         description = from_format_1(description)

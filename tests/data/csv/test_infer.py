@@ -124,7 +124,11 @@ def test_infer_dimension_has_bounds_just_outside_the_data(values):
     ("cells", "problem"),
     [
         ([1, "", 2, ""], "cell 1: the cell is empty (the first of 2 in this column); fill it"),
-        (["a", ""], "cell 1: the cell is empty; fill it, or remove the row"),
+        (
+            ["a", ""],
+            "cell 1: the cell is empty; fill it, or remove the row; if it exists only under a "
+            "condition, say so with `when` in a space file",
+        ),
         ([1, 2, "n/a", 3], "cell 2: 'n/a' is not a number, and most cells of the column are num"),
         (["a", "b", 7], "cell 2: '7' is a number, and most cells of the column are text; repair"),
         ([1.5, "nan"], "cell 1: 'nan' is not a number"),

@@ -285,7 +285,8 @@ SPACE = Space(x=Real(0, 2.6), act=Categorical(["relu", "tanh"]))
         (
             edited("b.csv", "0.25", ""),
             {},
-            "b.csv, row 2, column 'x': the cell is empty; fill it, or remove the row.",
+            "b.csv, row 2, column 'x': the cell is empty; fill it, or remove the row; if it exists "
+            "only under a condition, say so with `when` in a space file.",
         ),
         (
             edited("b.csv", "0.25,tanh", ","),

@@ -7,7 +7,7 @@ from ax.generators.torch.botorch_modular.utils import fit_botorch_model
 from ax.storage.botorch_modular_registry import register_model
 from ax.storage.json_store.registry import CORE_CLASS_DECODER_REGISTRY, CORE_ENCODER_REGISTRY
 
-from metaprior.adapters._packed import as_text, from_text
+from metaprior.adapters import as_text, from_text
 from metaprior.adapters.ax._node import LearnedPriorNode
 from metaprior.adapters.botorch import LearnedModel
 

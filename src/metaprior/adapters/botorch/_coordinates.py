@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import Module, ModuleList
 from torch.nn.functional import one_hot
 
-from metaprior.adapters.botorch._maps import keep
+from metaprior.adapters.botorch._buffers import keep
 from metaprior.data import Categorical, Dimension, Integer, Points, Real, Space
 
 

@@ -26,9 +26,9 @@ def model_inputs(
     where = UnitCube(prior.space) if coordinates is None else coordinates
     _require_same_space(prior, where)
     _require_no_conditions(prior)
-    _require_run(train_X, train_Y, train_Yvar)
+    require_run(train_X, train_Y, train_Yvar)
     where = where.to(train_X)
-    _require_inside(train_X, where)
+    require_inside(train_X, where)
     task = prior if features is None else prior.for_task(features)
     sign = direction_sign(prior.direction)
     x, y = (part.detach().cpu().numpy() for part in (where(train_X), sign * train_Y[:, 0]))
@@ -75,10 +75,15 @@ def _require_no_conditions(prior: Prior) -> None:
         )
 
 
-def _require_run(x: Tensor, y: Tensor, variance: Tensor | None) -> None:
-    """Raise unless the tensors are those of one run."""
-    others = {"train_Y": y} if variance is None else {"train_Y": y, "train_Yvar": variance}
-    for name, tensor in {"train_X": x, **others}.items():
+def require_run(
+    x: Tensor, y: Tensor, variance: Tensor | None = None, *, prefix: str = "train_"
+) -> None:
+    """Raise unless the tensors are those of one run.
+
+    - `prefix`: what the names of the tensors begin with.
+    """
+    others = {f"{prefix}Y": y} | ({} if variance is None else {f"{prefix}Yvar": variance})
+    for name, tensor in {f"{prefix}X": x, **others}.items():
         if tensor.dtype != torch.float64:
             raise TypeError(
                 f"{name} is {tensor.dtype}; a learned prior needs double precision: give "
@@ -86,11 +91,12 @@ def _require_run(x: Tensor, y: Tensor, variance: Tensor | None) -> None:
             )
         if tensor.device != x.device:
             raise ValueError(
-                f"{name} is on {tensor.device} and train_X on {x.device}; move both to one device."
+                f"{name} is on {tensor.device} and {prefix}X on {x.device}; move both to one "
+                "device."
             )
     if x.ndim != 2:
         raise ValueError(
-            f"train_X has shape {tuple(x.shape)}; give the points of one run, (n, d): a batch of "
+            f"{prefix}X has shape {tuple(x.shape)}; give the points of one run, (n, d): a batch of "
             "runs is a model for each of them."
         )
     for name, tensor in others.items():
@@ -100,16 +106,18 @@ def _require_run(x: Tensor, y: Tensor, variance: Tensor | None) -> None:
                 "several outputs are a ModelListGP of models."
             )
     if variance is not None and not bool((variance >= 0.0).all() & variance.isfinite().all()):
-        raise ValueError("train_Yvar has entries that are no variance; give finite numbers >= 0.")
+        raise ValueError(
+            f"{prefix}Yvar has entries that are no variance; give finite numbers >= 0."
+        )
 
 
-def _require_inside(x: Tensor, coordinates: AbstractCoordinates) -> None:
+def require_inside(x: Tensor, coordinates: AbstractCoordinates, *, prefix: str = "train_") -> None:
     """Raise unless all points lie in the space."""
     bounds, names = coordinates.bounds.to(x), coordinates.space.names
     kind = type(coordinates).__name__
     if x.shape[1] != bounds.shape[1]:
         raise ValueError(
-            f"train_X has {x.shape[1]} columns where {kind} of {list(names)} has "
+            f"{prefix}X has {x.shape[1]} columns where {kind} of {list(names)} has "
             f"{bounds.shape[1]}; make it with `{kind}(prior.space).tensor(points)`."
         )
     slack = SLACK * (bounds[1] - bounds[0])
@@ -119,7 +127,7 @@ def _require_inside(x: Tensor, coordinates: AbstractCoordinates) -> None:
         row, column = (int(i) for i in outside.nonzero()[0])
         low, high = bounds[:, column].tolist()
         raise ValueError(
-            f"Row {row} of train_X has {float(x[row, column])} in column {column}, outside "
+            f"Row {row} of {prefix}X has {float(x[row, column])} in column {column}, outside "
             f"[{low:g}, {high:g}] of {kind}; make it with `{kind}(prior.space).tensor(points)`, or "
             "give other `coordinates`."
         )

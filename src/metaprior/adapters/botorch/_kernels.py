@@ -13,9 +13,11 @@ import torch
 from torch import Tensor
 from torch.nn import Module
 
-from metaprior.adapters.botorch._maps import keep
+from metaprior.adapters.botorch._buffers import TorchRows, keep
 from metaprior.belief import (
     AbstractStackedKernel,
+    OnFeatures,
+    SharedKernel,
     StackedConstantKernel,
     StackedLinear,
     StackedMatern,
@@ -165,6 +167,29 @@ class TorchStretch(TorchKernel):
         return self.base(a / self.lengthscale, b / self.lengthscale)
 
 
+class TorchSharedKernel(TorchKernel):
+    """Kernels of which several members have the same."""
+
+    def __init__(self, kernel: SharedKernel):
+        super().__init__()
+        self.base, self.rows = torch_kernel(kernel.base), TorchRows(kernel.rows)
+
+    def forward(self, a: Tensor, b: Tensor) -> Tensor:
+        return self.rows.widened(self.base(self.rows.narrowed(a), self.rows.narrowed(b)))
+
+
+class TorchOnFeatures(TorchKernel):
+    """A kernel that sees some of the features."""
+
+    def __init__(self, kernel: OnFeatures):
+        super().__init__()
+        self.base = torch_kernel(kernel.base)
+        self.seen = slice(kernel.start, kernel.stop)
+
+    def forward(self, a: Tensor, b: Tensor) -> Tensor:
+        return self.base(a[..., self.seen], b[..., self.seen])
+
+
 def keep_scales(module: TorchKernel, kernel: Any) -> None:
     """Register lengthscales and variances of a radial kernel."""
     variance = kernel.variance[:, None, None]
@@ -189,6 +214,8 @@ def torch_kernel(kernel: AbstractStackedKernel) -> TorchKernel:
 
 
 _KERNELS: dict[type, Callable[[Any], TorchKernel]] = {
+    OnFeatures: TorchOnFeatures,
+    SharedKernel: TorchSharedKernel,
     StackedConstantKernel: TorchConstantKernel,
     StackedLinear: TorchLinear,
     StackedMatern: TorchMatern,

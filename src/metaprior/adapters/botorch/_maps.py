@@ -1,7 +1,6 @@
 """Networks, warps and views of `metaprior.belief` as torch modules that autograd sees through.
 
-Every buffer has its members at axis 0; what is between it and the axes of a point is broadcast, so
-points have shape (..., K, n, d) with any batch before K, the number of members.
+Points have shape (..., K, n, d) with any batch before K, the number of members.
 """
 
 from collections.abc import Callable
@@ -12,22 +11,21 @@ import torch
 from torch import Tensor
 from torch.nn import Module, ModuleList
 
+from metaprior.adapters.botorch._buffers import TorchRows, keep
+from metaprior.adapters.botorch._kernels import torch_kernel
 from metaprior.belief import (
     EXPONENTIAL,
     LOGARITHM,
     AbstractMap,
+    BesideInputs,
+    MeanMap,
+    SharedMap,
     StackedConstant,
     StackedNetwork,
     StackedWarp,
     Unchanged,
     UnitView,
 )
-
-
-def keep(module: Module, **arrays: Any) -> None:
-    """Register arrays and numbers as buffers of a module, by name."""
-    for name, array in arrays.items():
-        module.register_buffer(name, torch.tensor(np.asarray(array)))
 
 
 class TorchMap(Module):
@@ -101,6 +99,49 @@ class TorchWarp(TorchMap):
         return torch.where(self.is_on, bent, z)
 
 
+class TorchPastMeans(TorchMap):
+    r"""$b + \sum_j \alpha_j\, k(x_j, z)$: posterior means of past tasks."""
+
+    x: Tensor
+    alpha: Tensor
+    constant: Tensor
+
+    def __init__(self, means: MeanMap):
+        super().__init__()
+        self.kernel = torch_kernel(means.kernel)
+        keep(
+            self,
+            x=means.x,
+            alpha=means.alpha[..., None],
+            constant=means.constant[:, None, None],
+        )
+
+    def forward(self, z: Tensor) -> Tensor:
+        return self.constant + self.kernel(z, self.x) @ self.alpha
+
+
+class TorchSharedMap(TorchMap):
+    """Maps of which several members have the same."""
+
+    def __init__(self, shared: SharedMap):
+        super().__init__()
+        self.base, self.rows = torch_map(shared.base), TorchRows(shared.rows)
+
+    def forward(self, z: Tensor) -> Tensor:
+        return self.rows.widened(self.base(self.rows.narrowed(z)))
+
+
+class TorchBesideInputs(TorchMap):
+    """The values of other maps, and after them the points themselves."""
+
+    def __init__(self, both: BesideInputs):
+        super().__init__()
+        self.base = torch_map(both.base)
+
+    def forward(self, z: Tensor) -> Tensor:
+        return torch.cat([self.base(z), z], dim=-1)
+
+
 class TorchView(Module):
     """Where the points (..., n, w) of a window lie in the whole space."""
 
@@ -146,6 +187,9 @@ def torch_map(part: AbstractMap) -> TorchMap:
 
 
 _MAPS: dict[type, Callable[[Any], TorchMap]] = {
+    BesideInputs: TorchBesideInputs,
+    MeanMap: TorchPastMeans,
+    SharedMap: TorchSharedMap,
     StackedConstant: TorchConstant,
     StackedNetwork: TorchNetwork,
     StackedWarp: TorchWarp,

@@ -18,8 +18,9 @@ from linear_operator.utils.cholesky import psd_safe_cholesky
 from torch import Tensor
 from torch.nn import Module, Sequential
 
+from metaprior.adapters.botorch._buffers import keep
 from metaprior.adapters.botorch._kernels import torch_kernel
-from metaprior.adapters.botorch._maps import TorchView, keep, torch_map
+from metaprior.adapters.botorch._maps import TorchView, torch_map
 from metaprior.belief import FrozenProcesses
 
 # Of a function's variance, in standardised units: as the belief has it.

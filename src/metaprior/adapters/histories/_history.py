@@ -1,14 +1,15 @@
 """From the trials of many studies to tasks, with a line on every study, used or not."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from metaprior.adapters._host import StudyUse
+from metaprior.adapters import StudyUse
 from metaprior.adapters.histories._parameters import completed_points, given_space, shared_space
 from metaprior.adapters.histories._trials import StudyTrials
-from metaprior.data import Bounds, Space, Tasks, checked_features, direction_sign
+from metaprior.data import Bounds, Outputs, Quantity, Space, Tasks, checked_features, direction_sign
 from metaprior.words import listed
 
 
@@ -25,6 +26,15 @@ class History(NamedTuple):
     """
 
     tasks: Tasks
+    names: list[str]
+    studies: list[StudyUse]
+    notes: list[str]
+
+
+class OutputsHistory(NamedTuple):
+    """Past studies as several outputs; see `History`."""
+
+    outputs: Outputs
     names: list[str]
     studies: list[StudyUse]
     notes: list[str]
@@ -74,6 +84,7 @@ def history_of(
     features: Iterable[str] | str,
     value_bounds: Bounds | None,
     no_feature: Callable[[str, str], str],
+    quantity: Quantity | None = None,
 ) -> History:
     """The studies as tasks over one space: the given one, or what their parameters share.
 
@@ -83,38 +94,91 @@ def history_of(
     - `features`: attributes of the studies that say something of the task.
     - `no_feature`: the sentence for an attribute that no study has, given its name and what there
       is.
+    - `quantity`: what the value is called.
     """
-    _require_some(found, where)
-    chosen = shared_space(found) if space is None else given_space(found, space)
-    _require_some(chosen.studies, where)
-    used = [study for study in chosen.studies if not study.reason]
-    points, gaps = completed_points(used, chosen.space)
-    direction = direction or used[0].direction
+    placed = _placed(found, where, space)
+    used = placed.used
+    direction = direction or next(study.direction for study in used if study.direction)
     values = [_values(study, direction) for study in used]
-    names_of_features = [features] if isinstance(features, str) else list(features)
     tasks = Tasks.from_runs(
-        zip(points, values, strict=True),
-        space=chosen.space,
+        zip(placed.points, values, strict=True),
+        space=placed.space,
         direction=direction,
-        features=_features(used, names_of_features, no_feature) if names_of_features else None,
+        features=_features(used, features, no_feature),
         value_bounds=value_bounds,
         names=[study.name for study in used],
+        quantity=quantity,
     )
-    return History(
-        tasks,
-        [study.name for study in used],
-        [_use(study) for study in chosen.studies],
-        [*chosen.notes, *gaps, *_note_on_directions(used, direction)],
-    )
+    notes = [*placed.notes, *_note_on_directions(used, direction)]
+    return History(tasks, [study.name for study in used], placed.studies, notes)
 
 
-def _require_some(studies: list[StudyTrials], where: str) -> None:
+def outputs_of(
+    found: list[StudyTrials],
+    where: str,
+    *,
+    outputs: Mapping[str, str],
+    space: Space | None,
+    features: Iterable[str] | str,
+    value_bounds: Mapping[str, Bounds] | None,
+    no_feature: Callable[[str, str], str],
+) -> OutputsHistory:
+    """The studies as several outputs over one space; see `history_of`.
+
+    - `found`: every usable trial has all of the `outputs`, in the sign of their roles.
+    """
+    placed = _placed(found, where, space)
+    read = Outputs.from_runs(
+        [
+            (points, [dict(trial.outputs) for trial in study.trials])
+            for study, points in zip(placed.used, placed.points, strict=True)
+        ],
+        space=placed.space,
+        outputs=outputs,
+        features=_features(placed.used, features, no_feature),
+        value_bounds=value_bounds,
+    )
+    names = [study.name for study in placed.used]
+    named = {
+        name: replace(tasks, names=tuple(names), quantity=Quantity(name))
+        for name, tasks in read.by_name.items()
+    }
+    return OutputsHistory(Outputs.of(named, outputs), names, placed.studies, placed.notes)
+
+
+class _Placed(NamedTuple):
+    """Studies that are used and their points in a space, a line on all, and notes."""
+
+    space: Space
+    used: list[StudyTrials]
+    points: list[list[dict[str, Any]]]
+    studies: list[StudyUse]
+    notes: list[str]
+
+
+def _placed(found: list[StudyTrials], where: str, space: Space | None) -> _Placed:
+    """The studies in the given space, or in what their parameters share."""
+    _require_some(found, where)
+    chosen = shared_space(found) if space is None else given_space(found, space)
+    _require_some(chosen.studies, where, chosen.notes)
+    used = [study for study in chosen.studies if not study.reason]
+    points, gaps = completed_points(used, chosen.space)
+    uses = [_use(study) for study in chosen.studies]
+    return _Placed(chosen.space, used, points, uses, [*chosen.notes, *gaps])
+
+
+def _require_some(studies: list[StudyTrials], where: str, notes: Sequence[str] = ()) -> None:
     if all(study.reason for study in studies):
         reasons = Counter(study.reason for study in studies)
         told = [f"{reason} ({count})" for reason, count in reasons.most_common()]
+        lost = sum((Counter(study.left_out) for study in studies), Counter())
+        if lost:
+            counts = [f"{count} {word}" for word, count in lost.most_common()]
+            told.append(f"trials left out are {listed(counts)}")
         number = "the study" if len(studies) == 1 else f"any of the {len(studies)} studies"
         raise NothingUsable(
-            f"Nothing can be learned from {number} in {where}: {listed(told)}; choose others."
+            f"Nothing can be learned from {number} in {where}: {listed(told)}; choose others"
+            f"{' or change the space. ' if notes else '.'}{' '.join(notes)}"
         )
 
 
@@ -124,9 +188,12 @@ def _values(study: StudyTrials, direction: str) -> list[float]:
 
 
 def _features(
-    studies: list[StudyTrials], names: list[str], no_feature: Callable[[str, str], str]
-) -> list[dict[str, Any]]:
-    """The named attributes of each study, those that it has."""
+    studies: list[StudyTrials], names: Iterable[str] | str, no_feature: Callable[[str, str], str]
+) -> list[dict[str, Any]] | None:
+    """The named attributes of each study, those that it has; `None` if none is named."""
+    names = [names] if isinstance(names, str) else list(names)
+    if not names:
+        return None
     for name in names:
         if not any(name in study.attributes for study in studies):
             attributes = sorted({each for study in studies for each in study.attributes})

@@ -97,12 +97,6 @@ def with_switches(params: Mapping[str, Any], space: Space) -> dict[str, Any]:
     return {**named, **params} if named else dict(params)
 
 
-def without_switches(point: Mapping[str, Any], space: Space) -> dict[str, Any]:
-    """A point of the space as parameters of a trial."""
-    own = switches(space)
-    return {name: value for name, value in point.items() if name not in own}
-
-
 def _decides(parent: str, trials: Sequence[UsableTrial]) -> bool:
     """Whether a parameter is one on which others may depend: a choice, or an integer."""
     found = [t.declared[parent] for t in trials if parent in t.params]

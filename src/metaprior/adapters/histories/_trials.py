@@ -10,18 +10,21 @@ from metaprior.adapters.histories._declared import Declared
 
 FEWEST_TRIALS = 2
 TOO_FEW_TRIALS = f"fewer than {FEWEST_TRIALS} complete trials with finite values"
+SEVERAL_OBJECTIVES = "several objectives"
 
 
 class UsableTrial(NamedTuple):
     """A complete trial and its number; choices are as a space holds them.
 
     - `declared`: what each parameter could be.
+    - `outputs`: several values by name, where they are read together.
     """
 
     number: int
     params: dict[str, Any]
     declared: Mapping[str, Declared]
     value: float
+    outputs: Mapping[str, float] = {}
 
 
 class StudyTrials(NamedTuple):

@@ -1,4 +1,4 @@
-"""Trials whose parameters are text that nobody declared: what they hold follows from the text.
+"""Trials whose parameters are undeclared text: what they hold follows from the text.
 
 A parameter becomes what `metaprior.data.csv` makes of a column with the same cells. Where a space
 is given, its dimensions decide how the text is read.

@@ -1,14 +1,21 @@
-"""`read_history`: from an Optuna storage to tasks, with a line on every study, used or not."""
+"""`read_history`, `read_outputs`: from an Optuna storage to tasks, with a line on every study."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import optuna
 from optuna.storages import BaseStorage
 
-from metaprior.adapters.histories import History, check_wanted, chosen_names, history_of
+from metaprior.adapters.histories import (
+    History,
+    OutputsHistory,
+    check_wanted,
+    chosen_names,
+    history_of,
+    outputs_of,
+)
 from metaprior.adapters.optuna._storage import called, damage_in_one_sentence, reading
-from metaprior.adapters.optuna._trials import read_trials
-from metaprior.data import Bounds, Space, Tasks
+from metaprior.adapters.optuna._trials import read_outputs_of, read_trials
+from metaprior.data import Bounds, Outputs, Space, Tasks, require_roles
 
 # Studies whose names begin so are bookkeeping of metaprior in the storage, and never history.
 OUR_STUDIES = "metaprior:"
@@ -67,10 +74,7 @@ def read_history(
     """
     check_wanted(space, direction)
     with reading(storage) as opened:
-        with damage_in_one_sentence(storage):
-            every = optuna.get_all_study_names(opened)
-        names = [name for name in every if not name.startswith(OUR_STUDIES)]
-        names = chosen_names(names, studies, match, called(storage))
+        names = _names(opened, storage, studies, match)
         with damage_in_one_sentence(storage):
             found = [read_trials(name, opened) for name in names]
     return history_of(
@@ -82,6 +86,81 @@ def read_history(
         value_bounds=value_bounds,
         no_feature=_no_user_attribute,
     )
+
+
+def load_outputs(
+    storage: str | BaseStorage,
+    *,
+    outputs: Mapping[str, str],
+    studies: Iterable[str] | None = None,
+    match: str | None = None,
+    space: Space | None = None,
+    features: Iterable[str] = (),
+    value_bounds: Mapping[str, Bounds] | None = None,
+) -> Outputs:
+    """Several values of the past studies of an Optuna storage, for `metaprior.learn_outputs`; the
+    arguments are those of `read_outputs`."""
+    return read_outputs(
+        storage,
+        outputs=outputs,
+        studies=studies,
+        match=match,
+        space=space,
+        features=features,
+        value_bounds=value_bounds,
+    ).outputs
+
+
+def read_outputs(
+    storage: str | BaseStorage,
+    *,
+    outputs: Mapping[str, str],
+    studies: Iterable[str] | None = None,
+    match: str | None = None,
+    space: Space | None = None,
+    features: Iterable[str] = (),
+    value_bounds: Mapping[str, Bounds] | None = None,
+) -> OutputsHistory:
+    """Several values of the past studies of an Optuna storage, and what was used and skipped.
+
+    Trials as in `read_history`, but constraints that are outputs may be broken. A study whose
+    objectives have another direction than their roles is skipped.
+
+    - `outputs`: what each value is, by name: `"maximize"`, `"minimize"`, or `"constraint"` for one
+      that holds at or below 0. Objectives go by the study's metric names
+      (`study.set_metric_names`), or in their order if it has none; constraints by the key of
+      `trial.set_constraint`.
+    - `value_bounds`: limits of the values, by name.
+    - the other arguments: see `read_history`.
+    """
+    require_roles(outputs)
+    check_wanted(space, None)
+    with reading(storage) as opened:
+        names = _names(opened, storage, studies, match)
+        with damage_in_one_sentence(storage):
+            found = [read_outputs_of(name, opened, outputs) for name in names]
+    return outputs_of(
+        found,
+        called(storage),
+        outputs=outputs,
+        space=space,
+        features=features,
+        value_bounds=value_bounds,
+        no_feature=_no_user_attribute,
+    )
+
+
+def _names(
+    opened: BaseStorage,
+    storage: str | BaseStorage,
+    studies: Iterable[str] | None,
+    match: str | None,
+) -> list[str]:
+    """The names of the studies that are wanted; our own bookkeeping is none of them."""
+    with damage_in_one_sentence(storage):
+        every = optuna.get_all_study_names(opened)
+    names = [name for name in every if not name.startswith(OUR_STUDIES)]
+    return chosen_names(names, studies, match, called(storage))
 
 
 def _no_user_attribute(name: str, others: str) -> str:

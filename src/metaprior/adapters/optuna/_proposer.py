@@ -13,7 +13,13 @@ from optuna.trial import FrozenTrial, TrialState
 
 from metaprior.adapters.histories import switches, with_switches
 from metaprior.adapters.optuna._pruned import EarlyStops
-from metaprior.adapters.optuna._study_window import in_space, news, study_window, whole_window
+from metaprior.adapters.optuna._study_window import (
+    gone,
+    in_space,
+    news,
+    study_window,
+    whole_window,
+)
 from metaprior.adapters.optuna._values import Objectives, OneValue, optimizer_for
 from metaprior.belief import Priors
 from metaprior.bo import MultiOptimizer, Window
@@ -52,7 +58,7 @@ class StudyProposer:
 
     def asked(self, study: Study) -> dict[str, BaseDistribution]:
         """The newest distribution of every parameter that is modelled."""
-        self._read(study, study.get_trials(deepcopy=False))
+        self._read(study, _all_trials(study))
         if self._window is None:
             return {}
         names = [name for name, _ in self._window.ranges]
@@ -109,11 +115,11 @@ class StudyProposer:
         self, study: Study, trial: FrozenTrial, free: Collection[str] | None
     ) -> dict[str, Any]:
         """The next point, recomputed if another worker proposed the same point meanwhile."""
-        proposal, trials = {}, study.get_trials(deepcopy=False)
+        proposal, trials = {}, _all_trials(study)
         for _ in range(MOST_ATTEMPTS):
             proposal = self._next_point(study, trial, trials, free)
             known = {_name(other): other.params for other in trials}
-            trials = study.get_trials(deepcopy=False)
+            trials = _all_trials(study)
             news = [t.params for t in trials if t.params != known.get(_name(t), {})]
             if not any(self._is_near(proposal, params) for params in news):
                 break
@@ -185,7 +191,7 @@ class StudyProposer:
         """Read the trials that finished since the last call."""
         finished = {_name(trial): trial for trial in trials if trial.state.is_finished()}
         if not self._read_trials.keys() <= finished.keys():
-            self._start()  # another study, or the trials of another bracket
+            self._start()  # another study
         new = [trial for name, trial in finished.items() if name not in self._read_trials]
         self._read_trials = finished
         for trial in new:
@@ -196,7 +202,7 @@ class StudyProposer:
             if window != self._window or is_new_constraint:
                 self._look_through(window)
                 new = list(finished.values())
-            self._warn_of_what_is_new(study, window)
+            self._warn_of_what_differs(study, window)
         objectives = Objectives(study, self._priors)
         for trial in new:
             self._tell(objectives, trial)
@@ -277,7 +283,6 @@ class StudyProposer:
 
     def _running(self, trials: Sequence[FrozenTrial], trial: FrozenTrial) -> list[FrozenTrial]:
         """Running trials other than `trial`; what was proposed to finished ones is forgotten."""
-        # A trial that is not among `trials` may be running, too: in another bracket of Hyperband.
         for name in self._read_trials:
             self._proposals.pop(name, None)
         return [t for t in trials if t.state == TrialState.RUNNING and t.number != trial.number]
@@ -288,7 +293,7 @@ class StudyProposer:
             np.random.SeedSequence([self._seed, len(self._read_trials)]).generate_state(1)[0]
         )
 
-    def _warn_of_what_is_new(self, study: Study, window: Window | None) -> None:
+    def _warn_of_what_differs(self, study: Study, window: Window | None) -> None:
         if window is None:
             self._warn(
                 [""],
@@ -297,18 +302,36 @@ class StudyProposer:
                 "they are sampled independently until it gets a prior that was learned for them.",
             )
             return
-        found = {name: words for name, words in news(window).items() if name not in self._warned}
-        self._warn(
-            list(found),
-            f"Study {study.study_name!r} has what its prior does not know: "
-            f"{listed(list(found.values()), 8)}; there, the trials of this study decide.",
-        )
+        new = self._unsaid(news(window))
+        lost = self._unsaid(gone(window, self._distributions, self._shown))
+        sentences = []
+        if new:
+            sentences.append(
+                f"Study {study.study_name!r} has what its prior does not know: "
+                f"{listed(list(new.values()), 8)}; there, the trials of this study decide."
+            )
+        if lost:
+            sentences.append(
+                f"Study {study.study_name!r} does not ask for what its prior knows: "
+                f"{listed(list(lost.values()), 8)}."
+            )
+        self._warn([*new, *lost], " ".join(sentences))
+
+    def _unsaid(self, found: dict[str, str]) -> dict[str, str]:
+        return {name: words for name, words in found.items() if name not in self._warned}
 
     def _warn(self, about: Collection[str], sentence: str) -> None:
         """Warn of each thing once in the life of this proposer."""
         if not self._warned.issuperset(about):
             self._warned.update(about)
             warnings.warn(sentence, UserWarning, stacklevel=2)
+
+
+def _all_trials(study: Study) -> list[FrozenTrial]:
+    """All trials, whichever bracket they are in: HyperbandPruner shows a sampler those of the next
+    trial's bracket, which would be proposed again in the others. A complete trial has the same
+    value in every bracket, and a pruned one is compared with those that came further."""
+    return Study.get_trials(study, deepcopy=False)
 
 
 def _name(trial: FrozenTrial) -> TrialName:

@@ -14,7 +14,7 @@ from optuna.exceptions import StorageInternalError
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
 
-from metaprior.adapters.optuna._address import require_one_at, shown_address, without_secrets
+from metaprior.adapters import require_one_at, shown_address, without_secrets
 from metaprior.words import cut
 
 JOURNAL = "journal:"

@@ -17,12 +17,13 @@ from metaprior.bo import (
     Range,
     Window,
     covers,
+    middle_of,
     new_choices,
     surplus,
     whole_range,
 )
 from metaprior.data import Categorical, Space
-from metaprior.words import listed
+from metaprior.words import listed, value
 
 # So many trials without an optional parameter show that a study never asks for it.
 PATIENCE = 3
@@ -127,6 +128,21 @@ def news(window: Window) -> dict[str, str]:
             assert not isinstance(dimension, Categorical)
             known = f"{dimension.low:g} to {dimension.high:g}"
             found[name] = f"{name!r} from {r.low:g} to {r.high:g} (it knows {known})"
+    return found
+
+
+def gone(window: Window, asked: Collection[str], shown: Collection[str]) -> dict[str, str]:
+    """What a study never asks for of the space of its prior, and where it is held, by parameter.
+
+    - `asked`: parameters that some trial asked for; `shown`: dimensions that existed in some trial.
+    """
+    space, used, held = window.whole, {name for name, _ in window.ranges}, dict(window.held)
+    own_switches, found = switches(space), {}
+    for name, dimension in zip(space.names, space.dimensions, strict=True):
+        is_missing = name not in asked and name not in used and name not in own_switches
+        if is_missing and (not dimension.when or name in shown):
+            at = held.get(name, middle_of(dimension))
+            found[name] = f"{name!r} (held at {repr(at) if isinstance(at, str) else value(at)})"
     return found
 
 

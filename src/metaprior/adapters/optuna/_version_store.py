@@ -8,7 +8,7 @@ from urllib.parse import quote
 from optuna.artifacts import download_artifact, upload_artifact
 from optuna.trial import Trial
 
-from metaprior.adapters._packed import pack, unpack
+from metaprior.adapters import pack, unpack
 from metaprior.belief import Prior
 from metaprior.store import PriorFileError, load
 

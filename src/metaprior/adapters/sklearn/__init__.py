@@ -2,7 +2,7 @@
 
 # ruff: noqa: E402 (nothing below can be imported without scikit-learn)
 
-from metaprior.adapters._host import require_host
+from metaprior.adapters import require_host
 
 require_host("sklearn", called="scikit-learn", extra="sklearn", oldest=1)
 

@@ -6,9 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from metaprior.data import Categorical
-from metaprior.data._dimensions import Choice, Dimension
-from metaprior.data._points import Column, Complaint
+from metaprior.data import Categorical, Choice, Column, Complaint, Dimension
 from metaprior.words import shortened
 
 # What `float` takes is more than people write: 1_000, infinity, nan.
@@ -83,12 +81,16 @@ def has_value(cell: str) -> bool:
     return bool(cell) and cell.lower() != FAILED
 
 
-def refuse_missing(cells: list[str], complain: Complaint) -> None:
-    """Raise an error for the first empty cell."""
+def refuse_missing(cells: list[str], complain: Complaint, *, else_: str = "") -> None:
+    """Raise an error for the first empty cell.
+
+    - `else_`: what else may be done than to fill the cell or to remove the row.
+    """
     empty = [index for index, cell in enumerate(cells) if not cell]
     if empty:
         count = f" (the first of {len(empty)} in this column)" if len(empty) > 1 else ""
-        raise complain(empty[0], f"the cell is empty{count}; fill it, or remove the row")
+        problem = f"the cell is empty{count}; fill it, or remove the row"
+        raise complain(empty[0], problem + else_)
 
 
 def values_of(dimension: Dimension, cells: list[str], complain: Complaint) -> Column:

@@ -23,9 +23,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 import numpy as np
 from jaxtyping import Float
 
-from metaprior.data import Categorical, Integer, Real
-from metaprior.data._dimensions import Dimension
-from metaprior.data._points import Complaint
+from metaprior.data import Categorical, Complaint, Dimension, Integer, Real
 from metaprior.data.csv._cells import BOOLS, number, refuse_missing
 from metaprior.words import shortened
 
@@ -34,6 +32,7 @@ WIDENED = 0.05
 DECADES = 2.0
 # More texts than this in one column are names, dates or remarks, and no choices.
 MOST_CHOICES = 64
+CONDITION = "; if it exists only under a condition, say so with `when` in a space file"
 # float64 tells neighbouring positions apart up to here; see `Integer`.
 _LARGEST_INTEGER = 2**40
 # A column on a grid has so many different numbers, or each of them so often; and that all are
@@ -65,7 +64,7 @@ def infer_dimension(
 
     - `bounds`: of numbers: those of the `"data"`, or `"wider"` ones.
     """
-    refuse_missing(cells, complain)
+    refuse_missing(cells, complain, else_=CONDITION)
     numbers = [number(cell) for cell in cells]
     are_numbers = [value is not None for value in numbers]
     if not any(are_numbers):

@@ -1,6 +1,6 @@
 """Cells that a spreadsheet would run as a formula: written with an apostrophe in front.
 
-`=HYPERLINK(...)` in a cell of text is a formula to a spreadsheet, whoever wrote it. With an
+`=HYPERLINK(...)` in a cell of text is a formula to a spreadsheet, wherever it came from. With an
 apostrophe it is text; reading takes one away again. Numbers stay as they are.
 """
 

@@ -24,8 +24,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from metaprior.data import Categorical, Integer, Real, Space
-from metaprior.data._dimensions import Dimension
+from metaprior.data import Categorical, Dimension, Integer, Real, Space
 from metaprior.files import read_file, replace_file
 from metaprior.words import cut, shortened
 

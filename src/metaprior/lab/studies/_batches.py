@@ -44,7 +44,7 @@ def train_each(
     - `room`: sets of 1 to `room` past runs, all of one length, share compiled code.
     - `may_diverge`: numbers that are not finite are returned, not raised.
     """
-    if isinstance(methods[0], AbstractGradientMethod):
+    if methods[0].trains_in_batches:
         return meta_train_each(
             cast(Sequence[AbstractGradientMethod], methods),
             histories,

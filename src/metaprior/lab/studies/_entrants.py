@@ -17,7 +17,6 @@ from metaprior.lab.policies import (
 )
 from metaprior.lab.studies._configurations import read_configuration
 from metaprior.methods import (
-    AbstractGradientMethod,
     AbstractMethod,
     AbstractSurrogate,
     known_methods,
@@ -99,6 +98,6 @@ def _settings(name: str, chosen: dict[str, Any] | None, num_steps: int | None) -
     if name == RANDOM_SEARCH:
         return {}
     method = method_named(name, chosen)
-    if num_steps is not None and isinstance(method, AbstractGradientMethod):
+    if num_steps is not None and method.trains_in_batches:
         method = dataclasses.replace(method, num_steps=num_steps)
     return settings_of(method)

@@ -11,6 +11,7 @@ of the numbers, since every shape is compiled anew.
 """
 
 import json
+from dataclasses import fields
 from itertools import product
 from math import exp, log
 from pathlib import Path
@@ -39,7 +40,7 @@ from metaprior.lab.studies._repetitions import (
     unseen_tasks,
 )
 from metaprior.lab.studies._specification import Specification
-from metaprior.methods import AbstractGradientMethod, AbstractMethod, AbstractSurrogate, settings_of
+from metaprior.methods import AbstractMethod, AbstractSurrogate, is_traced, settings_of
 
 KIND = "metaprior.lab.studies:run_search"
 DRAW_SEED = 0
@@ -82,24 +83,21 @@ def _parts(entrant: Specification, specification: Specification) -> list[Specifi
 def _ranges(method: str, specification: Specification) -> dict[str, list[Any]]:
     """What is searched: the method's ranges but for training steps, if those were asked for."""
     ranges = search_ranges(method)
-    if "num_steps" in specification and isinstance(method_named(method), AbstractGradientMethod):
+    if "num_steps" in specification and method_named(method).trains_in_batches:
         ranges.pop("num_steps", None)
     return ranges
 
 
 def sizes_in(method: str, ranges: Ranges) -> list[str]:
-    """Settings that decide the shapes of compiled code: whatever is not a float.
+    """Settings that decide the shapes of compiled code: whatever is not traced.
 
-    Trainings by gradients may differ in length.
+    Trainings in one batch may differ in length.
     """
     configured = method_named(method)
-    gradient = isinstance(configured, AbstractGradientMethod)
-    return [
-        name
-        for name in ranges
-        if not isinstance(getattr(configured, name), float)
-        and not (gradient and name == "num_steps")
-    ]
+    free = {setting.name for setting in fields(configured) if is_traced(setting)}
+    if configured.trains_in_batches:
+        free.add("num_steps")
+    return [name for name in ranges if name not in free]
 
 
 def draw_shapes(method: str, ranges: Ranges, num: int, seed: int) -> list[Settings]:

@@ -1,0 +1,1 @@
+"""How learned priors do in the hosts they plug into: Ax, Optuna and our own optimiser."""

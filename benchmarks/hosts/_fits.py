@@ -1,0 +1,72 @@
+"""What past points cost: the time of one proposal over all of them, and of learning from them."""
+
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import rankdata
+from sklearn.base import clone
+from sklearn.model_selection import KFold, cross_val_predict
+from sklearn.neighbors import KNeighborsRegressor
+
+from benchmarks.hosts import _lcbench
+from benchmarks.hosts._methods import AX_TRANSFER, METHODS, OURS, Setting
+from benchmarks.hosts._past import Cell
+
+
+def record_of_fits(cell: Cell, told: int, out: Path) -> None:
+    """CPU seconds of learning, once; and of a proposal after `told` results, for BOTL (whose fit is
+    made again for every trial) and for our optimiser with the learned priors."""
+    file = out / "fits" / f"{cell.name}.json"
+    if file.is_file():
+        return
+    setting = Setting(cell, out / "priors")
+    _ = setting.priors  # so that they are there
+    learned = json.loads((out / "priors" / cell.prior_name / "seconds.json").read_text())
+    task = cell.unseen()[0]
+    seconds = {}
+    for name in (OURS, AX_TRANSFER):
+        if name not in METHODS:
+            continue
+        searcher = METHODS[name].searcher(setting, task, cell.seed)
+        taken = 0.0
+        for _ in range(told + 1):
+            start = time.process_time()
+            point = searcher.ask()
+            taken = time.process_time() - start
+            searcher.tell(point, task.values(point))
+        seconds[name] = taken
+    points = sum(int(n) for n in next(iter(setting.past.by_name.values())).lengths)
+    record = {"family": cell.family, "past": cell.past, "seed": cell.seed, "told": told}
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(
+        json.dumps({**record, "points": points, "learning": learned, "proposal": seconds})
+    )
+
+
+def record_of_trees(out: Path) -> None:
+    """How well the regressor predicts rows of the test data sets that it was not fitted to, and
+    how well the nearest configuration does."""
+    file = out / "trees" / "trees.json"
+    if file.is_file():
+        return
+    x, folds, found = (
+        _lcbench.encoded(),
+        KFold(5, shuffle=True, random_state=0),
+        {},
+    )
+    for name in _lcbench.names("test"):
+        y = _lcbench.recorded(name)[:, 0]
+        models = {"trees": clone(_lcbench.trees(name)), "nearest": KNeighborsRegressor(1)}
+        found[name] = {}
+        for kind, model in models.items():
+            predicted = np.asarray(cross_val_predict(model, x, y, cv=folds))
+            found[name][f"{kind} rank"] = _rank_correlation(predicted, y)
+            found[name][f"{kind} R2"] = float(1.0 - np.mean((predicted - y) ** 2) / np.var(y))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(found))
+
+
+def _rank_correlation(predicted: np.ndarray, y: np.ndarray) -> float:
+    return float(np.corrcoef(rankdata(predicted), rankdata(y))[0, 1])

@@ -1,0 +1,57 @@
+"""Records of a folder as one value, and as one small file."""
+
+import gzip
+import json
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+COMMANDS = "commands.txt"
+
+
+@dataclass(frozen=True)
+class Records:
+    """What a folder holds.
+
+    - `runs`: one entry per cell and method; `fits`: one per cell.
+    - `trees`: how well the regressor predicts rows it has not seen, by data set.
+    - `commands`: that were run; `made`: on which day the last of it was written.
+    """
+
+    runs: list[dict[str, Any]]
+    fits: list[dict[str, Any]]
+    trees: dict[str, dict[str, float]]
+    commands: list[str]
+    made: str
+
+
+def read(place: Path) -> Records:
+    """The records of a folder, or of a file that `pack` wrote."""
+    if place.is_file():
+        return Records(**json.loads(gzip.decompress(place.read_bytes())))
+    files = [*place.glob("*/*.json")]
+    if not files:
+        raise ValueError(f"There are no records in {place}; make them with `run --out {place}`.")
+    told, trees = place / COMMANDS, place / "trees" / "trees.json"
+    newest = max(file.stat().st_mtime for file in files)
+    return Records(
+        runs=[json.loads(file.read_text()) for file in sorted(place.glob("records/*.json"))],
+        fits=[json.loads(file.read_text()) for file in sorted(place.glob("fits/*.json"))],
+        trees=json.loads(trees.read_text()) if trees.is_file() else {},
+        commands=told.read_text().splitlines() if told.is_file() else [],
+        made=datetime.fromtimestamp(newest, UTC).strftime("%d %B %Y").lstrip("0"),
+    )
+
+
+def pack(records: Records, file: Path) -> None:
+    """Write records to one compressed file, the same bytes for the same records."""
+    text = json.dumps(asdict(records), separators=(",", ":"))
+    file.write_bytes(gzip.compress(text.encode(), mtime=0))
+
+
+def note_command(place: Path, command: str) -> None:
+    """Remember a command that adds records to a folder."""
+    place.mkdir(parents=True, exist_ok=True)
+    with (place / COMMANDS).open("a") as file:
+        file.write(command + "\n")

@@ -1,0 +1,70 @@
+"""What users will ask: the chosen members in one belief with what does not transfer.
+
+Members that are Gaussian processes are weighed by evidence, beside past tasks; others are behind a
+guard.
+"""
+
+import numpy as np
+
+from metaprior.belief import has_belief, is_weighable
+from metaprior.data import Tasks
+from metaprior.learning._exam import Fold, without_each
+from metaprior.learning._predict import (
+    AbstractPredictors,
+    ConditionedPredictors,
+    FeaturedPredictors,
+)
+from metaprior.meta import entry
+from metaprior.methods import (
+    AbstractGradientMethod,
+    AbstractMethod,
+    AbstractSurrogate,
+    Ensemble,
+    EnsembleSurrogate,
+    Guarded,
+    TrainedContents,
+    Weighed,
+    settings_of,
+)
+
+
+def asked_method(method: AbstractGradientMethod, members: int) -> Weighed | Guarded:
+    """The method around the chosen one, of which there are so many members."""
+    base: AbstractMethod = method if members == 1 else Ensemble(method, members)
+    settings = {"name": type(base).__name__, **settings_of(base)}
+    return Weighed(base) if is_weighable(settings) and has_belief(settings) else Guarded(base)
+
+
+def asked_contents(
+    method: AbstractGradientMethod, members: AbstractSurrogate, count: int, tasks: Tasks
+) -> TrainedContents:
+    """What was learned from `tasks`, as users ask it.
+
+    - `members`: surrogates of `method`, stacked; `count` of them.
+    - `tasks`: as the members see them.
+    """
+    learned = entry(members, 0) if count == 1 else EnsembleSurrogate(members)
+    around = asked_method(method, count)
+    return TrainedContents(around, around.around(learned, tasks))
+
+
+def asked_predictors(
+    method: AbstractGradientMethod,
+    members: AbstractSurrogate,
+    count: int,
+    tasks: Tasks,
+    folds: list[Fold],
+) -> AbstractPredictors:
+    """What was learned without each fold, as users would ask it.
+
+    - `members`: surrogates of `method`, stacked: `count` that were trained without the first fold,
+      then those without the second, and so on.
+    - `tasks`: all of them, as the members see them.
+    """
+    width, beliefs = tasks.x.shape[2], []
+    for fold, others in enumerate(without_each(tasks, folds)):
+        own = entry(members, np.arange(fold * count, (fold + 1) * count))
+        beliefs.append(asked_contents(method, own, count, others).belief(width))
+    if width == tasks.space.num_inputs:
+        return ConditionedPredictors(beliefs)
+    return FeaturedPredictors(beliefs, tasks.space)
