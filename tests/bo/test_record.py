@@ -127,6 +127,14 @@ def test_optimizer_load_refuses_damage_and_pipes_at_once(prior, tmp_path):
         mp.Optimizer.load(path, prior)
 
 
+def test_optimizer_load_takes_a_run_without_pending_queries(prior, tmp_path):
+    optimizer = mp.Optimizer(prior)
+    assert mp.Optimizer.load(optimizer.save(tmp_path / "none.json"), prior).pending == []
+    optimizer.tell({"x": 0.0, "z": 1.0}, 1.5)
+    loaded = mp.Optimizer.load(optimizer.save(tmp_path / "run.json"), prior)
+    assert loaded.pending == [] and loaded.history == optimizer.history
+
+
 def test_optimizer_load_reads_runs_without_a_checksum(prior, tmp_path):
     """As they were written before."""
     path = begun(prior).save(tmp_path / "run.json")

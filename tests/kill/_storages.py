@@ -82,6 +82,8 @@ class SequenceInStorage(Scene):
         ledger = StorageLedger(storage, NAME, expires=EXPIRES)
         for entry in ledger.entries:
             assert self.settings.store.get(entry.place).space == SPACE
+        # One that was killed before its heart beat is watched from the first look on.
+        ledger.is_learning()
         time.sleep(EXPIRES + 0.05)
         assert not ledger.is_learning(), "a lock outlives its expiry"
         states = [trial.state for trial in ledger.study.get_trials()]

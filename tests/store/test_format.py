@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import equinox as eqx
 import jax
@@ -405,6 +406,14 @@ NESTED_DAMAGES = {
         edited(lambda d: d | {"method": d["method"] | {"prior_trust": "0.9"}}),
         "prior_trust of Guarded is '0.9', which is not a number",
     ),
+    "trust is certain": (
+        edited(lambda d: d | {"method": d["method"] | {"prior_trust": 1.0}}),
+        "The trust of Guarded must satisfy",
+    ),
+    "trust is infinite": (
+        edited(lambda d: d | {"method": d["method"] | {"temperature": -1e308}}),
+        "`temperature` of Guarded is -1e+308",
+    ),
     "too deep": (nested(lambda b: wrapped(40)), "nested more than 4 deep"),
 }
 
@@ -419,6 +428,16 @@ def test_load_names_damage_in_nested_methods_in_one_sentence(saved_nested, damag
     text = str(caught.value)
     assert str(saved_nested) in text and problem in text, text
     assert "\n" not in text and text.endswith("."), text
+
+
+@pytest.mark.parametrize("weights", [(-np.inf, 0.05), (0.5, 0.6), (0.5, 0.0)])
+def test_load_rejects_weights_that_leave_nothing(tmp_path, weights):
+    source = Path(__file__).parent / "format_2" / "weighed_fpacoh_map"
+    folder = mp.load(source).save(tmp_path / "prior")
+    named = dict(zip(("past_weight", "plain_weight"), weights, strict=True))
+    reseal(folder, description=lambda d: d | {"method": d["method"] | named})
+    with pytest.raises(PriorFileError, match="of Weighed are"):
+        mp.load(folder)
 
 
 def test_load_rejects_arrays_of_another_prior(saved, tmp_path):

@@ -302,11 +302,10 @@ class Optimizer:
         with damage_of_run(path):
             for point, value, stopped in saved.told:
                 optimizer.tell(point, value, stopped=stopped)
-            pending = np.array(saved.pending, float).reshape(len(saved.pending), -1)
             width = optimizer.space.num_columns
-            if saved.pending and pending.shape[1] != width:
-                raise ValueError(f"a pending query has {pending.shape[1]} columns, not {width}")
-            optimizer._pending = pending.reshape(-1, width)
+            if any(len(row) != width for row in saved.pending):
+                raise ValueError(f"a pending query has not {width} columns")
+            optimizer._pending = np.array(saved.pending, float).reshape(-1, width)
         optimizer._num_asked = saved.num_asked
         return optimizer
 

@@ -119,9 +119,15 @@ def _contents(
     If they give a belief, they are sound. If not, the method itself is imported, which knows what
     its settings and arrays should be: it has no belief, or it finds out what is wrong.
     """
-    with suppress(*UNSUITABLE):
-        if belief_of(settings, arrays, num_columns) is not None:
-            return SavedContents(settings, arrays, num_columns)
+    try:
+        with suppress(*UNSUITABLE), np.errstate(over="raise"):
+            if belief_of(settings, arrays, num_columns) is not None:
+                return SavedContents(settings, arrays, num_columns)
+    except FloatingPointError as error:
+        raise PriorFileError(
+            f"{path} is damaged ({error}: it holds numbers that cannot have been learned); "
+            "restore it from a copy or learn the prior again."
+        ) from error
     from metaprior.methods import TrainedContents, UnknownMethodError, filled_surrogate, method_of
 
     try:

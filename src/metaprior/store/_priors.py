@@ -23,7 +23,7 @@ from metaprior.files import (
 )
 from metaprior.store._files import is_prior_file
 from metaprior.store._format import UNSUITABLE, PriorFileError, digest_of, load, save_prior
-from metaprior.words import cut
+from metaprior.words import cut, shortened
 
 FORMAT = "metaprior-priors"
 FORMAT_VERSION = 1
@@ -153,10 +153,10 @@ def _entries(folder: Path) -> list[dict[str, Any]]:
 
 def _checked(entry: Any) -> dict[str, Any]:
     name, kind, own = entry["name"], entry["kind"], entry["folder"]
-    is_inside = own is None or (isinstance(own, str) and re.fullmatch(r"[\w.-]+", own))
+    is_inside = own is None or (isinstance(own, str) and re.fullmatch(r"[\w.-]{1,100}", own))
     is_known = isinstance(name, str) and kind in (OBJECTIVE, CONSTRAINT)
     if not is_known or not is_inside or own in (".", ".."):
-        raise ValueError(f"it lists {entry}")
+        raise ValueError(f"it lists {shortened(entry)}")
     if own is None and kind == OBJECTIVE:
         raise ValueError(f"the objective {name!r} has no folder")
     return {"name": name, "kind": kind, "folder": own}
