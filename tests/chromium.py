@@ -13,6 +13,9 @@ import pytest
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 PHONE, DESK = (360, 800), (1280, 900)
+TABLET, WIDE = (820, 1180), (1440, 900)
+# An option of `browse`: the page as a reader with dark colours sees it.
+DARK = "--blink-settings=preferredColorScheme=0"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -48,6 +51,13 @@ def browse(host: Path, size: tuple[int, int], *wanted: str) -> str:
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
+
+
+def printed_pages(page: Path) -> int:
+    """On how many pages Chromium prints the page."""
+    paper = page.with_suffix(".pdf")
+    browse(page, DESK, "--no-pdf-header-footer", f"--print-to-pdf={paper}")
+    return len(re.findall(rb"/Type\s*/Page\b", paper.read_bytes()))
 
 
 def measured(host: Path, size: tuple[int, int], *wanted: str) -> Any:

@@ -134,6 +134,41 @@ def _write_optuna(url: str) -> None:
             study.tell(trial, [1.0 * i, 2.0 * i])
 
 
+HOSTS_AT_WORK = [
+    pytest.mark.oracle,
+    # Their own, and PyTorch's at work for them.
+    pytest.mark.filterwarnings(r"ignore::DeprecationWarning:ax\..*"),
+    pytest.mark.filterwarnings("ignore:To copy construct from a tensor:UserWarning"),
+    pytest.mark.filterwarnings("ignore:Optimization failed in:RuntimeWarning"),
+    pytest.mark.filterwarnings("ignore:Unknown solver options"),
+    pytest.mark.filterwarnings("ignore:A not p.d."),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "shows"),
+    [
+        pytest.param(
+            "ax", ["best of 6", "after loading: 1", "constrained: [{"], marks=HOSTS_AT_WORK
+        ),
+        pytest.param(
+            "botorch", ["next: [{", "best of 6", "expected", "objectives: [{"], marks=HOSTS_AT_WORK
+        ),
+        pytest.param("two-objectives", ["minimize seconds", "the front"], marks=pytest.mark.slow),
+    ],
+)
+def test_tutorial_runs_at_small_size(name, shows, tmp_path, monkeypatch, capsys):
+    """As it stands, but for the size of the learning."""
+    monkeypatch.chdir(tmp_path)
+    page = ROOT / f"docs/tutorials/{name}.md"
+    code = "\n".join(BLOCK.findall(page.read_text()))
+    assert 'budget="fast"' in code
+    small = code.replace('budget="fast"', "method=mp.methods.FPacohMap(num_steps=30)")
+    exec(compile(small, str(page), "exec"), {"__name__": "__document__"})
+    printed = capsys.readouterr().out
+    assert all(words in printed for words in shows), printed
+
+
 def too_long(text: str) -> list[str]:
     """Lines of prose over the limit that could be broken; tables, code and links cannot."""
     prose = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)

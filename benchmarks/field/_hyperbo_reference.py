@@ -17,6 +17,7 @@ so that training on a grid is both. New tasks are asked with the trained prior a
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +34,20 @@ JITTER = 1e-6
 LEARNING_RATE, MAX_STEPS = 5e-3, 6000
 # Training ends when the mean loss of so many steps is not lower by `TOLERANCE` than that before.
 WINDOW, TOLERANCE = 250, 2e-3
+
+
+def matern(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """The Matern 5/2 correlation of points in units of the lengthscales."""
+    squares = (one**2).sum(-1)[..., :, None] + (other**2).sum(-1)[..., None, :]
+    squares = squares - 2.0 * one @ other.transpose(-1, -2)
+    r = math.sqrt(5.0) * (squares.clamp_min(0.0) + 1e-12).sqrt()
+    return (1.0 + r + r**2 / 3.0) * torch.exp(-r)
+
+
+def log_improvement(mean: np.ndarray, std: np.ndarray, best: float) -> np.ndarray:
+    """Log expected improvement of Gaussian predictions on `best`."""
+    u = torch.as_tensor((mean - best) / std)
+    return _log_ei_helper(u).numpy() + np.log(std)
 
 
 class DeepKernelGP(torch.nn.Module):
@@ -62,12 +77,7 @@ class DeepKernelGP(torch.nn.Module):
     def covariance(self, one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
         """Between features."""
         scale = torch.exp(-self.log_lengthscale)
-        one, other = one * scale, other * scale
-        squares = (one**2).sum(-1)[..., :, None] + (other**2).sum(-1)[..., None, :]
-        squares = squares - 2.0 * one @ other.transpose(-1, -2)
-        r = math.sqrt(5.0) * (squares.clamp_min(0.0) + 1e-12).sqrt()
-        matern = (1.0 + r + r**2 / 3.0) * torch.exp(-r)
-        return self.log[0].exp() * matern + self.log[1].exp()
+        return self.log[0].exp() * matern(one * scale, other * scale) + self.log[1].exp()
 
     @property
     def noise(self) -> torch.Tensor:
@@ -76,7 +86,7 @@ class DeepKernelGP(torch.nn.Module):
 
 
 def negative_log_likelihood(
-    model: DeepKernelGP, x: torch.Tensor, y: torch.Tensor, mask: torch.Tensor
+    model: torch.nn.Module, x: torch.Tensor, y: torch.Tensor, mask: torch.Tensor
 ) -> torch.Tensor:
     """Of all runs, per observation; runs with the same points share one factorisation.
 
@@ -104,14 +114,24 @@ def negative_log_likelihood(
 class Trained:
     """A prior, the units of all past values, and the loss of every step."""
 
-    model: DeepKernelGP
+    model: torch.nn.Module
     level: float
     unit: float
     losses: list[float]
 
 
 def trained(tasks: Tasks, seed: int, max_steps: int = MAX_STEPS) -> Trained:
-    """Adam on all runs at once, until the loss no longer falls."""
+    """The deep-kernel GP of all runs together."""
+    return fit(tasks, lambda dimension: DeepKernelGP(dimension, seed), max_steps)
+
+
+def fit(
+    tasks: Tasks, initial: Callable[[int], torch.nn.Module], max_steps: int = MAX_STEPS
+) -> Trained:
+    """Adam on all runs at once, until the loss no longer falls.
+
+    - `initial`: a prior with `moments` and `noise`, from the number of inputs.
+    """
     length = int(tasks.lengths.max())  # the rest is padding
     inside, points = tasks.mask[:, :length], tasks.x[:, :length]
     values = tasks.y[tasks.mask]
@@ -121,7 +141,7 @@ def trained(tasks: Tasks, seed: int, max_steps: int = MAX_STEPS) -> Trained:
     points = np.where(inside[..., None], points, 0.0)
     same = bool(inside.all()) and bool(np.all(points == points[:1]))
     x = torch.tensor(points[:1] if same else points)
-    model = DeepKernelGP(x.shape[-1], seed)
+    model = initial(x.shape[-1])
     optimiser = torch.optim.Adam(model.parameters(), LEARNING_RATE)
     losses: list[float] = []
     while len(losses) < max_steps and not _has_converged(losses):
@@ -169,8 +189,7 @@ def by_prior(prior: Trained) -> Think:
 
         mean, variance = function(pool.x)
         best = own.max() if len(y) else mean.max()
-        std = variance.sqrt()
-        scores = _log_ei_helper((mean - best) / std) + std.log()
-        return GaussianPredictions(observed), scores.numpy()
+        scores = log_improvement(mean.numpy(), variance.sqrt().numpy(), float(best))
+        return GaussianPredictions(observed), scores
 
     return think

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from benchmarks.field._learners import prior_of, runs_of
-from benchmarks.field._past import REGIMES, Cell, order_by_sampler
+from benchmarks.field._past import DENSE, REGIMES, Cell, order_by_sampler
 from benchmarks.field._pools import Family, Pool
 from benchmarks.field._runs import Searcher, by_belief, by_scores, in_order
 from metaprior.belief import AbstractBelief, Prior, belief_of
@@ -221,6 +221,12 @@ def _hyperbo(setting: Setting) -> Searcher:
     return by_scores(by_prior(trained(setting.past, setting.cell.seed)))
 
 
+def _empirical(setting: Setting) -> Searcher:
+    from benchmarks.field._empirical_reference import empirical
+
+    return by_scores(empirical(setting.past))
+
+
 def _is_installed(*packages: str) -> bool:
     return all(importlib.util.find_spec(package) is not None for package in packages)
 
@@ -243,6 +249,7 @@ METHODS: dict[str, Method] = {
 # What needs PyTorch comes last, since it is the slowest.
 if _is_installed("botorch"):
     METHODS["HyperBO"] = Method(_hyperbo)
+    METHODS["empirical GP"] = Method(_empirical, regimes=DENSE)
     METHODS["past's best, SingleTaskGP"] = Method(_past_best_single_task_gp)
     METHODS["SingleTaskGP"] = Method(_single_task_gp, uses_past=False)
     METHODS["RGPE"] = Method(_rank_weighted)

@@ -1,6 +1,7 @@
 """The records as a page: an overview, plain answers, and tables for each cell, with figures."""
 
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import pandas as pd
@@ -10,11 +11,16 @@ from benchmarks.field._measures import measured
 from benchmarks.field._records import read, split_by
 from metaprior.metrics import mean_and_interval
 
+# Where coverage of 95 % bands, from few tasks, is called right.
+BAND_COVERS = (0.90, 0.98)
+CALIBRATIONS = tuple(f"calibration@{t}" for t in (4, 8, 16, 32))
 BASELINES = ("learn", "learn (fast)")
 HEAD = """# The field benchmark
 
 Real evaluations as finite pools, tasks that were not learned from, and one protocol for all
-methods. {made}
+methods.
+
+{made}
 
 - **Families**: LCBench (35 data sets, the same 2,000 networks on each), GLMNET, RPart and XGBoost.
 - **Regimes**: *gp* and *tpe* are sparse pasts, 25 points of each past task, collected by a Gaussian
@@ -31,9 +37,16 @@ methods. {made}
   on the same priors, with 95 % intervals (Student's t). A method *wins* against `{baseline}` in a
   cell if the interval of the difference is on its side of zero, *loses* if it is on the other side,
   and *ties* otherwise.
-- **Effort**: all methods run with one configuration, which is their authors' or the library's
-  default, on all cells. None was tuned on test tasks. Priors that are learned train until their own
-  criterion stops them.
+- **Effort**: every method has one configuration for all cells, that of its authors or its library,
+  and none was tuned on test tasks. *SingleTaskGP* and *RGPE* are BoTorch's models with its fit and
+  log expected improvement; *TPE* and *GPSampler* are Optuna's on the unit cube, where the nearest
+  configuration that is left answers each proposal. *HyperBO* is a deep-kernel GP with a neural
+  mean, trained on all past runs by marginal likelihood until the loss stands still; on *grid* its
+  empirical divergence has the same minimiser, so that one row stands for both. *empirical GP* is
+  the mean and covariance over past tasks, our own code: `botorch.models.empirical_gps` is not in
+  BoTorch 0.18.
+- **Not repeated**: a method that uses no past searches the same on *gp*, *tpe* and *grid*, so that
+  it is run once for the three.
 """
 
 
@@ -68,7 +81,7 @@ def text_of(
     for (phase,), own in sorted(split_by(measures, ["phase"]).items()):
         text += f"\n## Overview: {phase} tasks\n\n{_overview(own, against)}"
         text += f"\n## Where `{against}` wins, ties and loses: {phase} tasks\n\n"
-        text += _answers(own, against)
+        text += _answers(own, against) + "\n" + _reliability(own, against)
         for (family, regime), cell in sorted(split_by(own, ["family", "regime"]).items()):
             text += f"\n## {family}, {regime}, {phase} tasks\n\n"
             if figures and (phase, family) in figures:
@@ -82,7 +95,8 @@ def _made(made: dict[str, Any]) -> str:
         return ""
     software = ", ".join(f"{k} {v}" for k, v in made.get("software", {}).items() if v)
     lines = "\n".join(made["commands"])
-    return f"Measured on {made['date']} with {software}, by\n\n```console\n{lines}\n```"
+    said = fill(f"Measured on {made['date']} with {software}, by", 100)
+    return f"{said}\n\n```console\n{lines}\n```\n"
 
 
 def _overview(measures: pd.DataFrame, baseline: str) -> str:
@@ -115,6 +129,29 @@ def _answers(measures: pd.DataFrame, baseline: str) -> str:
     if not losses:
         return text + f"\n`{baseline}` loses in no cell.\n"
     return text + f"\n`{baseline}` loses in these cells:\n\n" + "\n".join(losses) + "\n"
+
+
+def _reliability(measures: pd.DataFrame, baseline: str) -> str:
+    """Whether the baseline's bands and predictions are what they say, in each cell."""
+    own = split_by(measures, ["method"])[baseline,]
+    cells = {
+        f"{family} {regime}": {c: float(cell[c].to_numpy().mean()) for c in COLUMNS if c in cell}
+        for (family, regime), cell in split_by(own, ["family", "regime"]).items()
+    }
+    lines = []
+    covered = {name: cell["coverage"] for name, cell in cells.items() if "coverage" in cell}
+    if covered:
+        low, high = BAND_COVERS
+        outside = [f"{n} ({v:.3f})" for n, v in covered.items() if not low <= v <= high]
+        lines.append(
+            f"- Coverage of `{baseline}` is between {min(covered.values()):.3f} and "
+            f"{max(covered.values()):.3f}; outside {low:.2f} to {high:.2f}: "
+            f"{', '.join(outside) or 'no cell'}."
+        )
+    for column, most in {**dict.fromkeys(CALIBRATIONS, 0.05), "stalled": 0.03}.items():
+        above = [f"{n} ({c[column]:.3f})" for n, c in cells.items() if c.get(column, 0.0) > most]
+        lines.append(f"- {column} of `{baseline}` above {most}: {', '.join(above) or 'no cell'}.")
+    return "\n".join(lines) + "\n"
 
 
 def _means(cell: pd.DataFrame) -> str:

@@ -56,7 +56,7 @@ own optimiser, on tasks that no prior was learned from. Measured on {made} by
 
 ```console
 {commands}
-python -m benchmarks.hosts show --out hosts/ > docs/hosts-results.md
+python -m benchmarks.hosts show --out hosts/ --pack benchmarks/hosts/records.json.gz
 ```
 
 The whole benchmark has nine priors per cell, all eleven test tasks, 2, 10 and 24 past tasks for
@@ -77,8 +77,8 @@ python -m benchmarks.hosts fits --out hosts/
 - **The unit of replication is the prior**: its past tasks, its past runs, its unseen tasks and all
   random numbers are drawn from one seed, and the mean over its unseen tasks is one number.
   Differences are between methods on the same tasks of the same priors, with 95 % intervals of
-  Student. *Runs* are pairs of prior and task; a method with fewer of them than another is compared
-  on those that it has.
+  Student. *Runs* are pairs of prior and task. Means of rows with different numbers of runs are over
+  different tasks, so compare such rows by their differences, which are over the tasks of both.
 - **Past runs** are 25 points each on 2, 10 or 24 past tasks, by Optuna's TPE for both objectives,
   ten of the points random. `learn_outputs(..., budget="{budget}")` learns a prior per objective.
 
@@ -200,7 +200,7 @@ def _fits(records: Records) -> str:
         seconds = record["proposal"]
         transfer = seconds.get(names.AX_TRANSFER)
         cells = [
-            "–" if transfer is None else f"{transfer:.3g}",
+            "not finished" if transfer is None else f"{transfer:.3g}",
             f"{seconds[names.OURS]:.3g}",
             f"{record['learning']['seconds']:.3g}",
         ]
@@ -208,6 +208,7 @@ def _fits(records: Records) -> str:
     header = [
         "past tasks",
         "past points",
+        "results so far",
         "BOTL, per trial",
         "Optimizer, per trial",
         "learned once",

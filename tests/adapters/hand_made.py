@@ -156,13 +156,15 @@ def weighed(seed, columns) -> WeighedBelief:
     rng = np.random.default_rng(seed)
     x, y = rng.uniform(size=(2, 6, columns)), 5.0 + 3.0 * rng.normal(size=(2, 6))
     mask = np.arange(6) < np.array([[6], [4]])
+    own = learned(seed, columns, members=2, full=True)
     return WeighedBelief(
         (
-            Part(with_every_residual(learned(seed, columns, members=2, full=True)), 0.5, True),
+            Part(with_every_residual(own), 0.5, True),
             Part(past_members(past_means(x, y, mask)), 0.4, True),
             Part(AveragedBelief(5.0, 3.0), 0.1, False),
         ),
         temper=0.1,
+        guarded=own,
     )
 
 

@@ -2,7 +2,10 @@
 
 # ruff: noqa: E402 (nothing below can be imported without Ax)
 
+import json
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -22,6 +25,8 @@ pytestmark = [
 from ax.api.client import Client
 from ax.api.configs import ChoiceParameterConfig, RangeParameterConfig
 from ax.core.observation import ObservationFeatures
+from botorch.acquisition.logei import qLogNoisyExpectedImprovement
+from botorch.acquisition.multi_objective.logei import qLogNoisyExpectedHypervolumeImprovement
 
 import metaprior as mp
 from metaprior.adapters.ax import AxColumns, generation_strategy
@@ -60,7 +65,7 @@ def adapter_of(client):
     return node._fitted_adapter
 
 
-@pytest.mark.parametrize("name", ["one member", "every kernel", "guarded", "features"])
+@pytest.mark.parametrize("name", ["one member", "every kernel", "guarded", "features", "weighed"])
 def test_model_in_ax_says_what_the_prior_says(name):
     prior = PRIORS[name]
     known = {"size": 9.0} if prior.features.names else None
@@ -144,6 +149,55 @@ def test_fixed_parameters_are_kept_before_and_after_the_first_result():
         client.complete_trial(index, {"score": 5.0})
 
 
+PAIR = {"score": PRIORS["every kernel"], "memory": PRIORS["one member"]}
+# What the prior of the memory expects all over the space.
+EXPECTED = PAIR["memory"].condition([], []).predict(points(200, seed=8))[0]
+
+
+def first_of(priors, *, objective="score", outcomes):
+    client = client_of(generation_strategy(priors), objective=objective, outcomes=outcomes)
+    return next(iter(client.get_next_trials(1).values()))
+
+
+@pytest.mark.parametrize("objective", ["score", "score, -cost"])
+@pytest.mark.parametrize(("op", "level"), [("<=", 0.2), (">=", 0.95)])
+def test_first_trial_is_where_the_prior_of_a_constraint_expects_it_to_hold(objective, op, level):
+    priors = PAIR | ({"cost": PRIORS["guarded"]} if "cost" in objective else {})
+    bound = float(np.quantile(EXPECTED, level))
+    x = first_of(priors, objective=objective, outcomes=[f"memory {op} {bound}"])
+    below = PAIR["memory"].condition([], []).cdf([x], [bound])[0]
+    assert (below if op == "<=" else 1.0 - below) >= 0.5
+
+
+def test_first_trial_is_that_of_the_objective_where_the_constraint_is_expected_to_hold_anyway():
+    x = first_of(PAIR, outcomes=[f"memory <= {EXPECTED.max() + 100.0}"])
+    assert x == pytest.approx(mp.Optimizer(PAIR["score"], seed=0).ask())
+
+
+def test_first_trial_is_least_unlikely_where_no_point_is_expected_to_be_allowed():
+    lowest = float(EXPECTED.min())
+    x = first_of(PAIR, outcomes=[f"memory <= {lowest - 1.0}"])
+    (mean,), _ = PAIR["memory"].condition([], []).predict([x])
+    assert mean <= np.quantile(EXPECTED, 0.05)
+
+
+def test_acquisitions_are_qlognei_and_qlognehvi():
+    both = {"score": PRIORS["every kernel"], "cost": PRIORS["one member"]}
+    for priors, objective, rule, expected in [
+        (PRIORS["every kernel"], "score", None, qLogNoisyExpectedImprovement),
+        (PAIR, "score", ["memory <= 99"], qLogNoisyExpectedImprovement),
+        (both, "score, -cost", None, qLogNoisyExpectedHypervolumeImprovement),
+    ]:
+        client = client_of(generation_strategy(priors), objective=objective, outcomes=rule)
+        metrics = ("score", "cost", "memory") if rule or "cost" in objective else ("score",)
+        told(client, 6, metrics=metrics)
+        assert client.get_next_trials(1)
+        generator = client._generation_strategy._curr._fitted_adapter.generator
+        assert type(generator._acquisition.acqf) is expected
+        models = getattr(generator.surrogate.model, "models", [generator.surrogate.model])
+        assert {type(each).__name__ for each in models} == {"LearnedModel"}
+
+
 def test_several_objectives_have_a_prior_each_and_thresholds_that_the_priors_expect():
     priors = {"score": PRIORS["every kernel"], "cost": PRIORS["one member"]}
     client = client_of(generation_strategy(priors), objective="score, -cost")
@@ -187,9 +241,24 @@ def test_attached_point_outside_of_the_space_is_no_training_point():
     told(client, 3)
     (training,) = adapter_of(client).generator.surrogate.training_data
     assert len(training.X) == 3 and client.get_next_trials(1)
+    # Nor is it one that is under way.
+    client.attach_trial({**outside, "drop": 8.0})
+    assert adapter_of(client) is not None and client.get_next_trials(1)
 
 
-def test_client_goes_on_after_it_was_saved(tmp_path, hill_prior):
+IN_ANOTHER_PROCESS = """
+import json, sys, warnings
+warnings.simplefilter("ignore")
+import metaprior.adapters.ax
+from ax.api.client import Client
+client = Client.load_from_json_file(sys.argv[1])
+trials = client.get_next_trials(1)
+client.complete_trial(next(iter(trials)), {"hill": 1.0})
+print(json.dumps([list(trials.items()), client.predict([{"x": 0.1, "z": 4.0}])[0]["hill"]]))
+"""
+
+
+def test_client_goes_on_after_it_was_saved_also_in_another_process(tmp_path, hill_prior):
     parameters = [
         RangeParameterConfig("x", (-1.0, 1.0), "float"),
         RangeParameterConfig("z", (0.0, 10.0), "float"),
@@ -204,6 +273,16 @@ def test_client_goes_on_after_it_was_saved(tmp_path, hill_prior):
     for each in (client, again):
         adapter_of(each)
     assert again.predict([query])[0]["hill"] == pytest.approx(client.predict([query])[0]["hill"])
+    afresh = subprocess.run(
+        [sys.executable, "-c", IN_ANOTHER_PROCESS, str(tmp_path / "client.json")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert afresh.returncode == 0, afresh.stderr
+    (((index, x),), predicted) = json.loads(afresh.stdout.splitlines()[-1])
+    assert index == 2 and -1.0 <= x["x"] <= 1.0 and 0.0 <= x["z"] <= 10.0
+    assert predicted == pytest.approx(client.predict([query])[0]["hill"])
     ((index, _),) = again.get_next_trials(1).items()
     assert index == 2
 

@@ -3,6 +3,7 @@
 # ruff: noqa: E402 (nothing below can be imported without torch)
 
 import copy
+import itertools
 import pickle
 from dataclasses import replace
 
@@ -22,17 +23,21 @@ from botorch.acquisition.max_value_entropy_search import qMaxValueEntropy
 from botorch.acquisition.multi_objective.logei import (
     qLogNoisyExpectedHypervolumeImprovement,
 )
-from botorch.acquisition.objective import ScalarizedPosteriorTransform
+from botorch.acquisition.objective import GenericMCObjective, ScalarizedPosteriorTransform
 from botorch.models import ModelListGP, SingleTaskGP
 from botorch.models.model import ModelList
+from botorch.models.transforms import Normalize, Standardize
 from botorch.optim import optimize_acqf, optimize_acqf_mixed
+from botorch.posteriors import GPyTorchPosterior
 from botorch.sampling import SobolQMCNormalSampler
 from botorch.sampling.list_sampler import ListSampler
+from botorch.utils.datasets import SupervisedDataset
+from botorch.utils.testing import BotorchTestCase
 from safetensors.torch import load as read_tensors
 from safetensors.torch import save as write_tensors
 
 import metaprior as mp
-from metaprior.adapters.botorch import UnitCube, UserUnits, model
+from metaprior.adapters.botorch import LearnedModel, UnitCube, UserUnits, model
 from metaprior.belief import AbstractStackedKernel, Unchanged
 from tests.adapters.hand_made import MIXED, PRIORS, learned, points, prior_of, values
 
@@ -273,7 +278,7 @@ def acquisitions(found, other, baseline):
 @pytest.mark.filterwarnings("ignore::botorch.exceptions.warnings.BotorchWarning")
 @pytest.mark.filterwarnings("ignore::linear_operator.utils.warnings.NumericalWarning")
 @pytest.mark.parametrize("num", [0, 5])
-@pytest.mark.parametrize("name", ["one member", "guarded"])
+@pytest.mark.parametrize("name", ["one member", "guarded", "weighed"])
 def test_model_gives_every_acquisition_a_candidate(name, num):
     found, other = model_of(PRIORS[name], num), model_of(PRIORS["one member"], num)
     cube = UnitCube(MIXED)
@@ -292,6 +297,43 @@ def test_model_gives_every_acquisition_a_candidate(name, num):
         assert bool(torch.isfinite(candidate).all() & torch.isfinite(value).all()), label
         snapped = cube.tensor(cube.points(candidate))
         np.testing.assert_allclose(candidate.numpy(), snapped.numpy(), atol=1e-12, err_msg=label)
+
+
+def constrained(found, allowed, baseline):
+    """The acquisition that BoTorch has for a constraint: the second output is at most 0."""
+    return qLogNoisyExpectedImprovement(
+        ModelListGP(found, allowed),
+        baseline,
+        sampler=sampler(64),
+        objective=GenericMCObjective(lambda values, X=None: values[..., 0]),
+        constraints=[lambda values: values[..., 1]],
+        prune_baseline=False,
+    )
+
+
+def test_learned_constraint_moves_the_acquisition_to_where_it_holds():
+    """What is certain to be allowed scores as without the constraint, what is certain to be
+    forbidden does not, and the query that is found is allowed."""
+    seen, value = run_of(8)
+    cube = UnitCube(MIXED)
+    x, y = cube.tensor(seen), torch.tensor(value)[:, None]
+    found = model(PRIORS["every kernel"], x, y)
+    limit = model(PRIORS["one member"], x, 10.0 * (x[:, :1] - 0.5))
+    alone = qLogNoisyExpectedImprovement(found, x, sampler=sampler(64), prune_baseline=False)
+    with_limit = constrained(found, limit, x)
+    pool = cube.tensor(points(200, seed=6)).unsqueeze(-2)
+    posterior = limit.posterior(pool)
+    surely = (posterior.mean / posterior.variance.sqrt())[:, 0, 0]
+    with torch.no_grad():
+        before, after = alone(pool), with_limit(pool)
+    assert bool((surely > 4.0).any() & (surely < -4.0).any())
+    # The best of the run counts only if it is allowed, so that others improve by more.
+    assert bool((after[surely < -4.0] >= before[surely < -4.0] - 0.1).all())
+    assert float(after[surely > 4.0].max()) < float(after[surely < -4.0].max())
+    candidate, _ = optimize_acqf(
+        with_limit, cube.bounds, 1, num_restarts=2, raw_samples=64, options={"maxiter": 20}
+    )
+    assert float(limit.posterior(candidate).mean) < 0.0
 
 
 @pytest.mark.parametrize("coordinates", [UnitCube, UserUnits])
@@ -360,6 +402,42 @@ def test_model_state_goes_round_without_pickle(name):
     assert found.dtypes_of_buffers <= {torch.float64, torch.bool, torch.int64}
 
 
+class TestAsBotorchTestsItsModels(BotorchTestCase):
+    """BoTorch installs no suite for models: its `botorch.utils.testing` has this base class, which
+    fixes the device and the warnings, mixins for test functions, and mocks. So here is what its own
+    tests of `SingleTaskGP` assert of any model, on its base class."""
+
+    def test_model_keeps_the_contract_of_models(self):
+        cube = UnitCube(MIXED)
+        seen, value = run_of(6)
+        x, y = cube.tensor(seen), torch.tensor(value)[:, None]
+        for name, with_noise in itertools.product(VARIED, (False, True)):
+            prior, variance = PRIORS[name], torch.full_like(y, 0.1) if with_noise else None
+            found = model(prior, x, y, variance)
+            self.assertEqual((found.num_outputs, found.batch_shape), (1, torch.Size()))
+            queries = torch.rand(2, 3, MIXED.num_columns, dtype=torch.float64)
+            posterior = found.posterior(queries)
+            noisy = found.posterior(queries, observation_noise=True)
+            self.assertIsInstance(posterior, GPyTorchPosterior)
+            self.assertEqual(posterior.mean.shape, torch.Size([2, 3, 1]))
+            self.assertTrue((noisy.variance > posterior.variance).all())
+            self.assertAllClose(noisy.mean, posterior.mean)
+            self.assertEqual(posterior.rsample(torch.Size([4])).shape, torch.Size([4, 2, 3, 1]))
+            for batch in (torch.Size(), torch.Size([2])):
+                more = torch.rand(*batch, 2, MIXED.num_columns, dtype=torch.float64)
+                told = torch.rand(3, *batch, 2, 1, dtype=torch.float64)
+                later = found.condition_on_observations(more, told)
+                self.assertEqual(later.train_targets.shape, torch.Size([3, *batch, 8]))
+                self.assertEqual(later.posterior(queries[0]).mean.shape[-2:], torch.Size([3, 1]))
+                fantasies = found.fantasize(more, sampler(4))
+                self.assertEqual(fantasies.batch_shape, torch.Size([4, *batch]))
+            data = SupervisedDataset(
+                x, y, Yvar=variance, feature_names=[*"abcdefg"], outcome_names=["y"]
+            )
+            again = LearnedModel(**LearnedModel.construct_inputs(data, prior=prior))
+            self.assertAllClose(again.posterior(queries).mean, posterior.mean)
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_model_on_a_gpu_says_the_same():
     found = model_of(PRIORS["guarded"], 5)
@@ -395,6 +473,62 @@ def test_model_says_what_is_wrong(arguments, message):
     with pytest.raises((ValueError, TypeError), match=message) as error:
         model(PRIORS["one member"], *arguments)
     assert "\n" not in str(error.value)
+
+
+POINT = X[:1]
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda m: m.posterior(POINT[:, :6]), r"X has 6 columns where UnitCube .* has 7"),
+        (lambda m: m.posterior(POINT.float()), "X is torch.float32; .* double precision"),
+        (lambda m: m.posterior(POINT + 1.0), r"Row 0 of X has 1.5 in column 0, outside \[0, 1\]"),
+        (lambda m: m.posterior(torch.stack([POINT, -POINT])), r"Row \(1, 0\) of X has -0.5"),
+        (lambda m: m.posterior(POINT[0]), r"X has shape \(7,\); .* one point as \(1, d\)"),
+        (lambda m: m.posterior(POINT.to("meta")), "X is on meta and the model on cpu"),
+        (
+            lambda m: m.condition_on_observations(POINT[:, :6], Y[:1]),
+            r"X has 6 columns where UnitCube",
+        ),
+        (lambda m: m.condition_on_observations(2.0 * POINT + 0.5, Y[:1]), "outside"),
+        (lambda m: m.condition_on_observations(POINT, Y[:1].float()), "Y is torch.float32"),
+        (lambda m: m.condition_on_observations(POINT, Y), r"Y has shape \(2, 1\) for 1 points"),
+        (lambda m: m.condition_on_observations(POINT, Y[0]), r"Y has shape \(1,\) for 1 points"),
+        (lambda m: m.condition_on_observations(POINT, Y[:1] * torch.nan), "not finite"),
+        (
+            lambda m: m.condition_on_observations(POINT, Y[:1], noise=Y),
+            r"noise has shape \(2, 1\)",
+        ),
+    ],
+)
+def test_model_says_what_is_wrong_when_it_is_asked(ask, message):
+    with pytest.raises((ValueError, TypeError), match=message) as error:
+        ask(model_of(PRIORS["one member"], 2))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("coordinates", [UnitCube, UserUnits])
+def test_coordinates_refuse_points_of_another_width(coordinates):
+    where = coordinates(MIXED)
+    wide = torch.full((2, where.width + 1), 0.5, dtype=torch.float64)
+    for take in (where, where.points, where.snap):
+        with pytest.raises(ValueError, match=f"X has {where.width + 1} columns where"):
+            take(wide)
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [{"outcome_transform": Standardize(m=1)}, {"input_transform": Normalize(d=7)}],
+)
+def test_construct_inputs_refuses_transforms(transform):
+    data = SupervisedDataset(X, Y, feature_names=[*"abcdefg"], outcome_names=["y"])
+    ((name, own),) = transform.items()
+    message = f"{name} is {type(own).__name__}, .*; give {name}=None"
+    with pytest.raises(ValueError, match=message):
+        LearnedModel.construct_inputs(data, prior=PRIORS["one member"], **transform)
+    inputs = LearnedModel.construct_inputs(data, prior=PRIORS["one member"], **{name: None})
+    assert LearnedModel(**inputs).posterior(X).mean.shape == (2, 1)
 
 
 def test_model_says_which_priors_and_outputs_there_are():

@@ -10,6 +10,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.testing.pytest_samplers import (
     BasicSamplerTestCase,
     MultiObjectiveSamplerTestCase,
@@ -88,6 +89,24 @@ class TestTwoObjectivesInWholeSpace(MultiObjectiveSamplerTestCase):
     def sampler(self):
         prior = prior_over("x", -11.0, 101.0)
         return lambda: MetaPriorSampler(mp.Priors({"one": prior, "two": prior}), seed=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "distribution",
+    [
+        FloatDistribution(1e-7, 1.0, log=True),
+        IntDistribution(-10, 10, step=2),
+        CategoricalDistribution((1, "a")),
+    ],
+    ids=str,
+)
+def test_two_objectives_in_whole_space_keep_to_one_distribution_of_each_kind(distribution):
+    """A part of the suite above, for every night."""
+    prior = prior_over("x", -11.0, 101.0)
+    priors = mp.Priors({"one": prior, "two": prior})
+    rule = MultiObjectiveSamplerTestCase.test_multi_objective_sample_independent
+    rule(MultiObjectiveSamplerTestCase(), lambda: MetaPriorSampler(priors, seed=0), distribution)
 
 
 @pytest.mark.slow

@@ -2,10 +2,12 @@
 
 import copy
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
@@ -15,6 +17,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import metaprior as mp
 from metaprior.adapters.sklearn import PriorRegressor
+from tests.adapters.hand_made import learned, prior_of
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +32,64 @@ def test_regressor_without_a_prior_passes_all_checks_of_estimators():
     failed = {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
     assert not failed
     assert sum(r["status"] == "passed" for r in results) > 40
+
+
+WIDTH = "fits arrays of another width than the prior's space"
+RANGE = "fits points outside of the ranges that the prior knows"
+# A regressor with a prior is for one space; scikit-learn's checks bring data of their own.
+NOT_OF_THE_SPACE = {
+    "check_dict_unchanged": WIDTH,
+    "check_dont_overwrite_parameters": WIDTH,
+    "check_dtype_object": WIDTH,
+    "check_estimators_dtypes": WIDTH,
+    "check_estimators_nan_inf": WIDTH,
+    "check_estimators_pickle": WIDTH,
+    "check_f_contiguous_array_estimator": WIDTH,
+    "check_fit2d_1feature": WIDTH,
+    "check_fit2d_1sample": WIDTH,
+    "check_fit2d_predict1d": WIDTH,
+    "check_fit_check_is_fitted": RANGE,
+    "check_fit_idempotent": RANGE,
+    "check_fit_score_takes_y": WIDTH,
+    "check_methods_sample_order_invariance": WIDTH,
+    "check_methods_subset_invariance": WIDTH,
+    "check_n_features_in": RANGE,
+    "check_n_features_in_after_fitting": WIDTH,
+    "check_pipeline_consistency": WIDTH,
+    "check_positive_only_tag_during_fit": WIDTH,
+    "check_regressor_data_not_an_array": WIDTH,
+    "check_regressors_int": WIDTH,
+    "check_regressors_no_decision_function": WIDTH,
+    "check_regressors_train": WIDTH,
+    "check_supervised_y_2d": WIDTH,
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*:sklearn.exceptions.SkipTestWarning")
+def test_regressor_with_a_prior_passes_all_checks_whose_data_lie_in_its_space():
+    space = mp.Space(a=mp.Real(-10.0, 10.0), b=mp.Real(-10.0, 10.0))
+    regressor = PriorRegressor(prior_of(learned(0, 2), space=space))
+    results = check_estimator(regressor, on_fail=None, expected_failed_checks=NOT_OF_THE_SPACE)
+    assert not {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
+    assert sum(r["status"] == "passed" for r in results) == 23
+    # Each of the others fails for the reason given, and none of them passes unnoticed.
+    expected = [r for r in results if r["status"] == "xfail"]
+    assert {r["check_name"] for r in expected} == NOT_OF_THE_SPACE.keys()
+    for result in expected:
+        causes = f"{result['exception']} {result['exception'].__cause__}"
+        assert re.search("for a space of 2|outside|raised ValueError|inf in fit", causes)
+
+
+def test_regressor_refuses_sparse_and_empty_data(hill_prior):
+    points, values = np.array([[0.3, 6.0], [-0.9, 1.0]]), [1.0, 2.0]
+    fitted = PriorRegressor(hill_prior).fit(points, values)
+    for take in (lambda x: fitted.fit(x, values), fitted.predict):
+        with pytest.raises(TypeError, match="needs dense data; give `X.toarray"):
+            take(csr_array(points))
+    with pytest.raises(ValueError, match=r"0 sample\(s\) .* call `predict` without `fit`"):
+        fitted.fit(np.zeros((0, 2)), [])
+    with pytest.raises(ValueError, match=r"0 feature\(s\) \(shape=\(2, 0\)\)"):
+        fitted.fit(np.zeros((2, 0)), values)
 
 
 def test_regressor_predicts_what_the_prior_does(hill_prior, run):

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.spatial.distance import cdist
 
+import metaprior as mp
 from metaprior.belief import AveragedBelief, FittedBelief, past_means
 from metaprior.belief import _weighed as weighed_module
 from metaprior.belief._averaged import LENGTHSCALES, LEVEL_VARIANCE, NOISES, RATES, SHAPE
@@ -20,7 +21,7 @@ from metaprior.belief._processes import GaussianProcesses
 from metaprior.belief._refine import NOISE_STEPS, SCALE_STEPS, LogSpread
 from metaprior.belief._residual import LEARNED_RESIDUALS, with_every_residual
 from metaprior.belief._weighed import Part, WeighedBelief
-from metaprior.methods import ABLR, Ensemble, Weighed
+from metaprior.methods import ABLR, Ensemble, FPacohMap, Weighed
 
 D, WIDTH, FEATURES = 2, 4, 3
 LEVEL, UNIT = 3.0, 2.0
@@ -108,7 +109,9 @@ def mixture(spread=1.0):
             Part(with_every_residual(learned(spread)), 0.6, True),
             Part(past_members(MEANS), 0.3, True),
             Part(AveragedBelief(LEVEL, UNIT), 0.1, False),
-        )
+        ),
+        temper=1.0,
+        guarded=learned(spread),
     )
 
 
@@ -311,9 +314,12 @@ def test_weighed_belief_samples_and_paths_have_the_moments_of_the_mixture():
 
 def test_weighed_belief_trust_falls_only_when_the_run_is_unlike_the_past():
     belief = WeighedBelief(
-        (Part(past_members(MEANS), 0.9, True), Part(AveragedBelief(LEVEL, UNIT), 0.1, False))
+        (Part(past_members(MEANS), 0.9, True), Part(AveragedBelief(LEVEL, UNIT), 0.1, False)),
+        temper=1.0,
+        guarded=learned(),
     )
-    x = np.random.default_rng(5).uniform(size=(25, D))
+    # With many more points a GP that does not transfer knows the function as well.
+    x = np.random.default_rng(5).uniform(size=(20, D))
     like = LEVEL + 1 + UNIT * np.sin(4.0 * x[:, 0] + 1)
     unlike = LEVEL + UNIT * np.sin(9.0 * x[:, 1])
     assert belief.trust(x, like) > 0.9
@@ -374,3 +380,22 @@ def test_past_means_keep_a_bounded_number_of_runs_and_points():
     for kept, own, values in zip(found.x[:1], x[:1], y[:1], strict=True):
         best = own[np.argmax(values)]
         assert np.any(np.all(kept == best, axis=1))
+
+
+def test_weighed_prior_of_tasks_with_features_shows_them_to_learned_processes_only():
+    rng, space = np.random.default_rng(0), mp.Space(x=mp.Real(0.0, 1.0), z=mp.Real(0.0, 1.0))
+    runs = [(rng.uniform(size=(5, 2)), rng.normal(size=5)) for _ in range(4)]
+    told = [{"size": float(size)} for size in (1, 2, 4, 8)]
+    tasks = mp.Tasks.from_runs(runs, space=space, features=told)
+    prior = mp.learn(tasks, method=Weighed(FPacohMap(num_steps=3)), seed=0)
+    assert [feature.name for feature in prior.features.used] == ["size"]
+    means = []
+    for size in (1.0, 8.0):
+        belief = prior.for_task({"size": size}).belief
+        assert isinstance(belief, WeighedBelief)
+        groups = belief.groups(np.zeros((0, 2)), np.zeros(0))
+        means.append([group.members.moments(np.full((1, 2), 0.3)).mean for group in groups])
+    (ours, past, averaged), (other, same_past, same_averaged) = means
+    assert np.abs(ours - other).max() > 1e-6
+    np.testing.assert_array_equal(past, same_past)
+    np.testing.assert_array_equal(averaged, same_averaged)

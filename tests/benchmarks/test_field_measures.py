@@ -9,6 +9,7 @@ from benchmarks.field._compared import LOSS, TIE, WIN, compare, wins_and_losses
 from benchmarks.field._measures import measured, of_regret, pooled_calibration_error
 from benchmarks.field._pools import Pool
 from benchmarks.field._records import LEVELS, row_of
+from benchmarks.field._show import text_of
 from metaprior.metrics import calibration_error
 
 NEW_TASK = Pool("7", np.linspace(0.0, 1.0, 5)[:, None], np.array([0.0, 1.0, 2.0, 3.0, 6.0]))
@@ -134,3 +135,13 @@ def test_a_single_prior_says_nothing():
 
 def test_verdicts_are_those_of_the_baseline():
     assert (WIN, TIE, LOSS) == ("wins", "ties", "loses")
+
+
+def test_page_names_cells_where_coverage_is_off():
+    parts = [records("learn", [0.1, 0.2]), records("learn", [0.1, 0.2], "xgboost", inside=40)]
+    text = text_of(pd.concat(parts), {})
+    assert (
+        "- Coverage of `learn` is between 0.800 and 0.900; outside 0.90 to 0.98: "
+        "xgboost gp (0.800)." in text
+    )
+    assert "- stalled of `learn` above 0.03: rpart gp (1.000), xgboost gp (1.000)." in text

@@ -169,7 +169,15 @@ def test_page_pairs_methods_by_prior_and_task(tmp_path):
     found = difference(runs_of(read(tmp_path).runs, "zdt", 24), _methods.SAMPLER, _methods.TPE, 20)
     assert found is not None
     assert (found.mean, found.half) == pytest.approx((np.mean(by_prior), (high - low) / 2))
+    fit = {"past": 24, "points": 600, "told": 1, "learning": {"seconds": 9.5}}
+    (tmp_path / "fits").mkdir()
+    times = {_methods.OURS: 0.02, _methods.AX_TRANSFER: None}
+    (tmp_path / "fits" / "fit.json").write_text(json.dumps({**fit, "proposal": times}))
     text = page(read(tmp_path))
+    for lines in text.split("\n\n"):
+        rows = [line.count(" | ") for line in lines.splitlines() if line.startswith("| ")]
+        assert len({*rows}) <= 1
+    assert "| 24 | 600 | 1 | not finished | 0.02 | 9.5 |" in text
     assert f"| 20 | {np.mean(by_prior):+.3f} ± {(high - low) / 2:.3f} | 3 | met |" in text
     assert "python -m benchmarks.hosts run --out hosts/ --priors 3\n" in text
     # Our optimiser made ten trials only.
@@ -186,3 +194,27 @@ def test_packed_records_show_the_same_page(tmp_path):
     assert "-0.250 (one prior) | 1 | not shown" in page(again)
     with pytest.raises(ValueError, match="There are no records in"):
         read(tmp_path / "empty")
+
+
+@pytest.mark.oracle
+@pytest.mark.filterwarnings(r"ignore::DeprecationWarning:ax\..*")
+def test_past_runs_become_experiments_that_transfer_reads():
+    pytest.importorskip("ax", reason="`make oracle` installs Ax")
+    from ax.adapter.transfer_learning.adapter import TL_EXP
+
+    from benchmarks.hosts._ax_reference import attach, new_client
+
+    past, task = past_runs(CELL), CELL.unseen()[0]
+    client = new_client(task.space, dict(task.directions), "new", 0)
+    attach(client, past, list(task.directions))
+    sources = client._experiment.auxiliary_experiments_by_purpose[TL_EXP]
+    assert [each.experiment.name for each in sources] == ["past 0", "past 1"]
+    for i, source in enumerate(sources):
+        frame = source.experiment.lookup_data().df
+        for name in task.directions:
+            points, values = past[name].run(i)
+            own = frame[frame["metric_name"] == name].sort_values("trial_index")
+            np.testing.assert_allclose(own["mean"], values)
+            arms = source.experiment.arms_by_name
+            first = arms[own["arm_name"].iloc[0]].parameters
+            assert first == pytest.approx(points[0])

@@ -22,8 +22,9 @@ def mixture():
     x = rng.uniform(size=(3, 30, 2))
     distance = np.sum((x - TOPS[:, None]) ** 2, axis=2)
     means = past_means(x, -SCALES[:, None] * distance, np.ones((3, 30), bool))
-    parts = (Part(past_members(means), 0.9, True), Part(AveragedBelief(0.0, 1.0), 0.1, False))
-    return WeighedBelief(parts)
+    averaged = AveragedBelief(0.0, 1.0)
+    parts = (Part(past_members(means), 0.9, True), Part(averaged, 0.1, False))
+    return WeighedBelief(parts, temper=1.0, guarded=averaged)
 
 
 def empty(belief):

@@ -6,6 +6,7 @@ import torch
 from scipy.stats import multivariate_normal
 
 from benchmarks.field._botorch_reference import _misranked, _weights, rank_weighted, single_task_gp
+from benchmarks.field._empirical_reference import chosen_shrinkage, empirical, shrunk
 from benchmarks.field._hyperbo_reference import (
     DTYPE,
     DeepKernelGP,
@@ -115,3 +116,33 @@ def test_weights_leave_out_a_past_model_that_ranks_worse_than_the_runs_own():
     losses = np.array([[9.0] * 4, [0.0, 0.0, 0.0, 2.0], [1.0] * 4])
     weights = _weights(losses, 5, np.random.default_rng(0))
     np.testing.assert_allclose(weights, [0.0, 0.75, 0.25])
+
+
+def test_shrunk_keeps_mean_and_trace_of_the_tasks():
+    values = np.random.default_rng(3).standard_normal((6, 4))
+    mean, covariance = shrunk(values, np.eye(4), 0.3)
+    np.testing.assert_allclose(mean, values.mean(axis=0))
+    assert np.trace(covariance) == pytest.approx(values.var(axis=0).sum())
+    np.testing.assert_allclose(
+        covariance - np.diag(np.diag(covariance)),
+        0.7 * (np.cov(values.T, bias=True) - np.diag(values.var(axis=0))),
+    )
+
+
+def test_chosen_shrinkage_is_large_for_few_unrelated_tasks():
+    values = np.random.default_rng(4).standard_normal((4, 20))
+    assert chosen_shrinkage(values, np.eye(20), 1e-6) >= 0.4
+
+
+def test_empirical_prior_predicts_the_mean_over_tasks_before_a_run():
+    grid, rng = np.random.default_rng(5).random((12, 2)), np.random.default_rng(6)
+    values = -np.sum((grid - 0.3) ** 2, axis=1) + 0.1 * rng.standard_normal((8, 12))
+    tasks = Tasks.from_runs([(SQUARE.decode(grid), y) for y in values], space=SQUARE)
+    pool = Pool("grid", grid, values[0])
+    think = empirical(tasks)
+    now, scores = think(np.zeros((0, 2)), np.zeros(0), pool, rng)
+    mean, std = now.moments(grid)
+    np.testing.assert_allclose(mean, values.mean(axis=0), atol=1e-3)
+    assert np.all(std > 0.0) and np.all(np.isfinite(scores))
+    record = by_scores(think)(pool, 6, 0)
+    assert len(set(record["rows"])) == 6

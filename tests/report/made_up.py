@@ -42,31 +42,47 @@ def findings_for(runs: list[tuple[list[dict[str, Any]], list[float]]]) -> Findin
             learned=PredictionScores(
                 coverage=tuple((levels**1.15).tolist()),
                 calibration_error=0.0412,
+                calibration_interval=(0.031, 0.076),
                 log_likelihood=1.234,
+                log_likelihood_interval=(1.1, 1.4),
                 log_likelihood_by_context=(0.4, 0.7, 0.9, 1.2, 1.5, 1.6),
                 error_by_context=curve_from(0.4, 0.05, 6, 0.7),
             ),
             baseline=PredictionScores(
                 coverage=tuple((levels**2.2).tolist()),
                 calibration_error=0.173,
+                calibration_interval=(0.12, 0.21),
                 log_likelihood=-0.42,
+                log_likelihood_interval=(-0.61, -0.2),
                 log_likelihood_by_context=(-1.4, -1.1, -0.9, -0.4, 0.5, 0.9),
                 error_by_context=curve_from(1.0, 0.2, 6, 0.4),
             ),
+            spread=0.2,
         ),
         replay=Replay(
             steps=tuple(range(1, 16)),
             learned=curve_from(0.5, 0.0, 15, 0.6),
             baseline=curve_from(1.1, 0.02, 15, 0.2),
             recorded=curve_from(1.2, 0.0, 15, 0.15),
+            runs=len(runs),
             saved_evaluations=7.3,
             saved_interval=(4.1, 10.2),
         ),
         tasks=tuple(
-            PastTask(i, len(values), 1.1 - 0.05 * i, 0.2 + 0.01 * i, outlier=i == 4)
+            PastTask(
+                i,
+                len(values),
+                1.1 - 0.05 * i,
+                0.2 + 0.01 * i,
+                outlier=i == 4,
+                name=f"batch {i + 7}" if i < 6 else None,
+            )
             for i, (_, values) in enumerate(runs)
         ),
-        examples=tuple(Example(tuple(points), tuple(values)) for points, values in runs[:2]),
+        examples=tuple(
+            Example(tuple(points), tuple(values), name=f"batch {i + 7}")
+            for i, (points, values) in enumerate(runs[:2])
+        ),
         chosen=Chosen({"kappa": 0.05, "learning_rate": 0.003, "feature_dim": 2}, 500, 3),
         tried=32,
         budget="normal",

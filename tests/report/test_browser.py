@@ -1,4 +1,4 @@
-"""The page as a browser shows it, on a phone and on a desk.
+"""The page as a browser shows it: on a phone, a tablet and a desk, in the dark, and on paper.
 
 Chromium's window cannot be narrower than 500 pixels, so the page is opened in a frame of the width
 of the device, and a script outside the frame measures it.
@@ -14,7 +14,7 @@ import pytest
 
 from metaprior.report import write_report
 from tests import chromium as browser
-from tests.chromium import DESK, PHONE
+from tests.chromium import DARK, DESK, PHONE, TABLET, WIDE
 from tests.chromium import chromium as chromium
 from tests.report.test_report_page import SECTIONS
 
@@ -35,6 +35,35 @@ const sizes = [...page.querySelectorAll("svg text")].map(e => {
   return scale * parseFloat(frame.contentWindow.getComputedStyle(e).fontSize);
 });
 const columns = page.querySelector("#held-out .figures");
+// How far to the right each section and the header reach, as a share of the room for them.
+const main = page.querySelector("main").getBoundingClientRect();
+const style = frame.contentWindow.getComputedStyle(page.querySelector("main"));
+const room = main.right - parseFloat(style.paddingRight);
+const reached = [...page.querySelectorAll("section, header")].map(part => {
+  const ends = [...part.querySelectorAll("*")].map(right).filter(end => end <= room + 1);
+  return Math.max(...ends) / room;
+});
+const scales = [...page.querySelectorAll("figure > svg")].map(
+  e => e.getBoundingClientRect().width / e.viewBox.baseVal.width);
+// WCAG 2: (L1 + 0.05) / (L2 + 0.05) of relative luminances.
+const canvas = document.createElement("canvas").getContext("2d");
+const luminance = colour => {
+  canvas.fillStyle = colour;
+  canvas.fillRect(0, 0, 1, 1);
+  const linear = [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3).map(v => v / 255).map(
+    v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+};
+const contrast = (a, b) => {
+  const [high, low] = [luminance(a), luminance(b)].sort((x, y) => y - x);
+  return (high + 0.05) / (low + 0.05);
+};
+const colourOf = e => frame.contentWindow.getComputedStyle(e).color;
+const paper = frame.contentWindow.getComputedStyle(page.body).backgroundColor;
+const card = frame.contentWindow.getComputedStyle(
+  page.querySelector(".numbers > div")).backgroundColor;
+const texts = [...page.querySelectorAll("h2, p, dt, dd, td, th, figcaption, li, .badge, .share")];
+const contrasts = texts.flatMap(e => [contrast(colourOf(e), paper), contrast(colourOf(e), card)]);
 const result = document.createElement("pre");
 result.id = "measured";
 result.textContent = JSON.stringify({
@@ -46,6 +75,11 @@ result.textContent = JSON.stringify({
   drawings: page.querySelectorAll("figure > svg").length,
   smallest: Math.min(...sizes),
   columns: columns ? getComputedStyle(columns).gridTemplateColumns.split(" ").length : 0,
+  scales: scales,
+  reached: reached,
+  body: parseFloat(frame.contentWindow.getComputedStyle(page.querySelector("p.about")).fontSize),
+  paper: paper,
+  contrast: Math.min(...contrasts),
   fetched: frame.contentWindow.performance.getEntriesByType("resource").map(e => e.name),
 });
 document.body.append(result);
@@ -71,11 +105,18 @@ def framed(text: str, size: tuple[int, int], folder: Path) -> Path:
     return host
 
 
-def measured(text: str, size: tuple[int, int], folder: Path) -> dict[str, Any]:
-    return browser.measured(framed(text, size, folder), size)
+def measured(text: str, size: tuple[int, int], folder: Path, *wanted: str) -> dict[str, Any]:
+    return browser.measured(framed(text, size, folder), size, *wanted)
 
 
-@pytest.mark.parametrize(("size", "columns"), [(PHONE, 1), (DESK, 3)], ids=["phone", "desk"])
+SIZES = pytest.mark.parametrize(
+    ("size", "columns"),
+    [(PHONE, 1), (TABLET, 2), (DESK, 3), (WIDE, 3)],
+    ids=["phone", "tablet", "desk", "wide"],
+)
+
+
+@SIZES
 def test_report_fits_the_screen_and_is_legible(text, tmp_path, size, columns):
     found = measured(text, size, tmp_path)
     assert found["room"] == size[0]
@@ -84,6 +125,51 @@ def test_report_fits_the_screen_and_is_legible(text, tmp_path, size, columns):
     assert found["smallest"] >= SMALLEST_TEXT
     assert found["columns"] == columns
     assert found["fetched"] == []
+
+
+@SIZES
+def test_report_has_one_visual_scale_and_no_empty_margin(text, tmp_path, size, columns):
+    found = measured(text, size, tmp_path)
+    # Figures are drawn at the size at which they are shown: their text is as large as on a phone.
+    assert 0.9 <= min(found["scales"]) and max(found["scales"]) <= 1.25
+    assert max(found["scales"]) / min(found["scales"]) < 1.02
+    assert found["body"] == 16.0
+    # Every section reaches the right margin, or nearly.
+    assert min(found["reached"]) > 0.9, found["reached"]
+
+
+def test_report_margin_test_can_fail(text, tmp_path):
+    narrow = text.replace("</style>", "#prior { width: 20rem; }</style>")
+    assert min(measured(narrow, WIDE, tmp_path)["reached"]) < 0.5
+
+
+def test_report_has_dark_colours_that_are_legible(text, tmp_path):
+    light, dark = measured(text, DESK, tmp_path), measured(text, DESK, tmp_path, DARK)
+    assert light["paper"] == "rgb(255, 255, 255)" and dark["paper"] == "rgb(22, 24, 28)"
+    # WCAG 2 asks for 4.5 where text is small.
+    assert light["contrast"] >= 4.5 and dark["contrast"] >= 4.5
+
+
+def test_report_is_dark_on_a_dark_screen(text, tmp_path):
+    shades = []
+    for wanted in ((), (DARK,)):
+        picture = tmp_path / f"picture-{len(wanted)}.png"
+        host = framed(text, DESK, tmp_path)
+        browser.browse(host, DESK, f"--screenshot={picture}", *wanted)
+        shades.append(matplotlib.image.imread(picture)[:, :, :3].mean())
+    assert shades[0] > 0.85 and shades[1] < 0.25
+
+
+def test_report_prints_on_two_pages(text, tmp_path):
+    page = tmp_path / "report.html"
+    page.write_text(text, encoding="utf-8")
+    assert browser.printed_pages(page) == 2
+
+
+def test_report_page_count_can_fail(text, tmp_path):
+    page = tmp_path / "long.html"
+    page.write_text(text.replace("<footer>", '<p style="height: 1000mm">x</p><footer>'), "utf-8")
+    assert browser.printed_pages(page) > 2
 
 
 def test_report_fit_test_can_fail(text, tmp_path):
@@ -95,10 +181,10 @@ def test_report_fit_test_can_fail(text, tmp_path):
 @pytest.mark.parametrize("size", [PHONE, DESK], ids=["phone", "desk"])
 def test_report_is_drawn_in_its_colours(text, tmp_path, size):
     picture = tmp_path / "picture.png"
-    tall = (size[0], 4000)
+    tall = (size[0], 7000)
     browser.browse(framed(text, tall, tmp_path), tall, f"--screenshot={picture}")
     pixels = (255 * matplotlib.image.imread(picture)[:, : size[0], :3]).round().astype(int)
-    assert pixels.shape == (4000, size[0], 3)
+    assert pixels.shape == (7000, size[0], 3)
     paper, learned, baseline = (255, 255, 255), (0x00, 0x72, 0xB2), (0xD5, 0x5E, 0x00)
     shares = [
         float(np.mean((pixels == colour).all(axis=2))) for colour in (paper, learned, baseline)

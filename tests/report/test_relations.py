@@ -1,6 +1,7 @@
 """Which runs look alike: expected correlations by SciPy, and runs made to differ."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import scipy.stats
 import metaprior as mp
 from metaprior.findings import Example, Findings, PastTask
 from metaprior.methods import FixedGP, FPacohMap, Weighed
+from metaprior.report import write_report
 from metaprior.report._relations import likeness_of, matrix, rank_correlation
 
 SPACE = mp.Space(x=mp.Real(0.0, 10.0), kind=mp.Categorical(["a", "b"]))
@@ -25,7 +27,8 @@ def runs_up_and_down(signs):
 
 def test_rank_correlation_is_spearmans():
     values = np.random.default_rng(0).normal(size=(4, 50))
-    expected = [[scipy.stats.spearmanr(a, b)[0] for b in values] for a in values]
+    ranks = scipy.stats.rankdata(values, axis=1)
+    expected = np.array([[scipy.stats.pearsonr(a, b)[0] for b in ranks] for a in ranks], float)
     np.testing.assert_allclose(rank_correlation(values), expected, atol=1e-12)
 
 
@@ -49,17 +52,33 @@ def test_likeness_of_examples_finds_the_run_that_goes_the_other_way(direction):
 
 
 def test_likeness_of_a_prior_that_holds_its_past_names_the_runs():
-    tasks = mp.Tasks.from_runs(runs_up_and_down([1, 1, -1, 1]), space=SPACE)
-    prior = mp.learn(tasks, method=Weighed(FPacohMap(num_steps=1)), seed=0)
+    prior = mp.load(Path(__file__).parents[1] / "store" / "format_2" / "weighed_fpacoh_map")
     findings = Findings("", tasks=(PastTask(2, name="odd <one>", outlier=True),))
     found = likeness_of(prior, findings)
     assert found is not None and found.names == ["run 1", "run 2", "odd <one>", "run 4"]
+    np.testing.assert_allclose(np.diag(found.correlation), 1.0)
+    page = matrix(found, frozenset(["odd <one>"]))
+    assert "odd &lt;one&gt;" in page and page.count("<td") == 16
+    assert page.count('class="outlier"') == 1
+    assert page.count('class="unlike"') == np.sum(found.correlation < 0.0)
+
+
+def test_report_shows_likeness_where_nothing_else_was_measured(tmp_path):
+    prior = mp.load(Path(__file__).parents[1] / "store" / "format_2" / "weighed_fpacoh_map")
+    assert prior.findings is None
+    text = write_report(prior, tmp_path / "report.html").read_text()
+    assert 'id="past-runs"' in text and "Which runs look alike" in text
+
+
+@pytest.mark.slow
+def test_likeness_by_what_a_trained_prior_holds():
+    tasks = mp.Tasks.from_runs(runs_up_and_down([1, 1, -1, 1]), space=SPACE)
+    prior = mp.learn(tasks, method=Weighed(FPacohMap(num_steps=1)), seed=0)
+    found = likeness_of(prior, Findings(""))
+    assert found is not None
     others = [0, 1, 3]
     assert np.all(found.correlation[np.ix_(others, others)] > 0.9)
     assert np.all(found.correlation[2, others] < -0.9)
-    page = matrix(found, frozenset(["odd <one>"]))
-    assert "odd &lt;one&gt;" in page and page.count('class="unlike"') == 6
-    assert page.count('class="outlier"') == 1
 
 
 @pytest.mark.slow

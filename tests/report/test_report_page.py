@@ -22,15 +22,20 @@ from metaprior.report import write_report
 from tests.report.made_up import LINE, SPACE, findings_for, make_runs
 
 SECTIONS = [
-    "trained-on",
+    "first",
+    "matters",
+    "prior",
     "held-out",
     "replay",
-    "prior",
     "posteriors",
     "past-runs",
+    "trained-on",
     "settings",
     "notes",
+    "meaning",
 ]
+# Without findings; what matters is not shown of a prior whose mean is constant.
+BARE = ["first", "prior", "trained-on", "settings", "notes", "meaning"]
 VOID = {"meta"}
 MOST_BYTES = 2_000_000
 
@@ -84,20 +89,32 @@ def path(prior, tmp_path_factory):
     return write_report(prior, tmp_path_factory.mktemp("full") / "deep" / "report.html")
 
 
+@pytest.fixture(scope="module")
+def line_prior():
+    """Of one variable, drawn in no time."""
+    tasks = mp.Tasks.from_runs(make_runs(LINE, 3, 6), space=LINE)
+    return mp.learn(tasks, method=mp.methods.FixedGP())
+
+
 def test_report_has_every_section_in_order(path):
     assert sections_of(path) == SECTIONS
     page = read(path)
     for words in (
         "This prior is calibrated and saves about 7 evaluations.",
-        "7.3 95 % interval 4.1 to 10.2",
-        "0.041 averaged GP: 0.173",
-        "1.23 averaged GP: −0.42",
+        "To maximize accuracy in points over 5 dimensions, learned from 8 runs.",
+        "7.3 95 % interval 4.1 to 10.2 replay of 8 held-out runs, relative to the averaged GP",
+        "0.041 95 % interval 0.031 to 0.076 0 is perfect; averaged GP : 0.173 (0.120 to 0.210)",
+        "1.23 95 % interval 1.10 to 1.40 nats per observation, higher is better; averaged GP : "
+        "−0.42 (−0.61 to −0.20)",
         "observations: 120",
         "learning_rate real, log 0.0001 to 0.1",
         "8 runs were held out in 4 folds",
-        "after 5 points, along learning_rate",
-        "1 run does not fit the others",
-        "4 outlier 15 0.90 0.24",
+        "batch 7: after 5 points, along",
+        "batch 8: after 5 points, along",
+        "batch 11 does not fit the others: predicted from the other runs, its log-likelihood is "
+        "0.90 where the median run has 0.93. Check it:",
+        "Run Points Learned prior Averaged GP Gain batch 11 check it 15 0.90 0.24 0.66",
+        "run 7 15 0.80 0.26 0.54",
         "32 settings were tried on held-out runs in 31 s (budget: normal).",
         "An ensemble of 3.",
         "One run does not agree with the others.",
@@ -135,23 +152,67 @@ def test_report_figures_have_labels_and_keep_their_text(path):
         assert "<text" in drawing and "font-family" not in drawing
         # Colours are the page's, for light, dark and paper.
         assert "var(--" in drawing and not re.search(r"#(222222|0072b2|d55e00)", drawing.lower())
-    # The right end of the curve of errors: 0.05 + 0.35 exp(-3.5).
-    assert "learned prior: 0.0606 at 15;" in text
+    # The right end of the curve of errors: 0.05 + 0.35 exp(-3.5), times the spread of 0.2.
+    assert "in points. learned prior: 0.0121 at 15;" in text
+
+
+def test_report_axes_carry_the_name_and_unit_of_the_value(path):
+    drawings = re.findall(r"<svg.*?</svg>", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    slices = [each for each in drawings if "Prior along" in each or "Posterior along" in each]
+    assert len(slices) == 7
+    assert all(">accuracy in points</text>" in each for each in slices)
+    [error] = [each for each in drawings if "Prediction error" in each]
+    assert ">error in points</text>" in error
+
+
+def test_report_defines_every_number_that_it_shows(path):
+    text, page = path.read_text(encoding="utf-8"), read(path)
+    defined = re.findall(r'<dt id="means-([^"]+)">', text)
+    linked = set(re.findall(r'href="#means-([^"]+)"', text))
+    assert linked <= set(defined) and len(defined) == len(set(defined)) == 11
+    assert {"saved", "calibration", "likelihood", "regret", "band", "variance"} <= linked
+    for words in (
+        "values divided by the standard deviation of all past values (0.200 points)",
+        "in points; all past values have a standard deviation of 0.200 points",
+        "Found by replaying 8 held-out runs",
+        "best (its highest) value",
+    ):
+        assert words in page.text, words
+
+
+def test_report_names_the_baseline_of_its_findings_and_an_unknown_unit(line_prior, tmp_path):
+    """Findings of an earlier version: another baseline, and errors without the spread."""
+    found = findings_for(make_runs(LINE, 3, 6))
+    assert found.held_out is not None
+    held_out = replace(found.held_out, spread=None)
+    findings = replace(found, held_out=held_out, baseline="fitted <GP>")
+    page = read(write_report(replace(line_prior, findings=findings), tmp_path / "r.html"))
+    assert "veraged GP" not in page.text and page.text.count("itted <GP>") >= 8
+    assert "squared error of the same predictions, in units of the past values' spread" in page.text
+    assert "in units of the standard deviation of all past values" in page.text
+
+
+def test_report_asks_to_check_an_outlier_and_not_to_drop_it(path):
+    words = read(path).text
+    assert "keep it: new tasks may be like that, too" in words
+    assert "learning without" not in words
+
+
+def test_report_shows_what_matters_as_bars(path):
+    text, page = path.read_text(encoding="utf-8"), read(path)
+    bars = re.findall(r'class="alone" style="width: ([\d.]+)%"', text)
+    assert len(bars) >= 5 and all(0.0 <= float(bar) <= 100.0 for bar in bars)
+    assert "The prior mean varies over the space, with a standard deviation of" in page.text
+    assert re.search(r"learning_rate \d+ %, \d+ % with others", page.text)
 
 
 def test_report_on_a_prior_without_findings(bare_prior, tmp_path):
     path = write_report(bare_prior, tmp_path / "report.html")
     page = read(path)
-    assert sections_of(path) == ["trained-on", "prior", "settings", "notes"]
+    assert sections_of(path) == [BARE[0], "matters", *BARE[1:]]
     assert NOTHING_MEASURED.verdict in page.text and "kappa 0.05" in page.text
     assert "Learned by FPacohMap." in page.text and "outlier" not in page.text
-
-
-@pytest.fixture(scope="module")
-def line_prior():
-    """Of one variable, drawn in no time."""
-    tasks = mp.Tasks.from_runs(make_runs(LINE, 3, 6), space=LINE)
-    return mp.learn(tasks, method=mp.methods.FixedGP())
+    assert "averaged GP :" not in page.text and "means-saved" not in path.read_text()
 
 
 @pytest.mark.slow
@@ -159,7 +220,7 @@ def test_report_is_the_same_for_the_same_prior(line_prior, tmp_path):
     prior = replace(line_prior, findings=findings_for(make_runs(LINE, 3, 6)))
     paths = [write_report(prior, tmp_path / f"{i}.html") for i in range(2)]
     assert paths[0].read_bytes() == paths[1].read_bytes()
-    assert sections_of(paths[0]) == SECTIONS
+    assert set(SECTIONS) - set(sections_of(paths[0])) == {"matters"}
 
 
 def partial_findings():
@@ -179,7 +240,7 @@ def partial_findings():
 )
 def test_report_shows_findings_of_which_any_part_is_absent(line_prior, tmp_path, findings):
     path = write_report(replace(line_prior, findings=findings), tmp_path / "report.html")
-    assert {"trained-on", "prior", "settings", "notes"} <= set(sections_of(path))
+    assert set(BARE) <= set(sections_of(path))
     assert "nan" not in read(path).text.lower().split()
 
 
@@ -242,11 +303,14 @@ def test_report_cuts_and_counts_many_dimensions_choices_and_runs(hostile):
     assert page.tags.count("svg") == 3 + 1 + 12 + 2
     assert "The first 8 of 12 choices." in page.text
     assert "Much lower values are cut off." in page.text
-    assert "2 runs do not fit the others and are marked" in page.text
+    assert "run 701, run 901 do not fit the others" in page.text
     assert "950 more runs are not listed." in page.text
-    listed = page.text[page.text.index("Learned prior Baseline") :]
-    assert listed.startswith("Learned prior Baseline 700 outlier 6 – – 900 outlier 6 – – 0 6 – –")
-    assert " 47 6 – – " in listed and " 48 6 – – " not in listed
+    listed = page.text[page.text.index("Learned prior Averaged GP Gain") :]
+    first = (
+        "Learned prior Averaged GP Gain run 701 check it 6 – – – run 901 check it 6 – – – run 1 6"
+    )
+    assert listed.startswith(first)
+    assert " run 48 6 – – – " in listed and " run 49 6 – – – " not in listed
     assert len(hostile.read_bytes()) < MOST_BYTES
 
 

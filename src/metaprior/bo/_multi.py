@@ -69,7 +69,8 @@ class MultiOptimizer:
         if len(priors.objectives) > max(MOST_POINTS):
             raise ValueError(
                 f"Received {len(priors.objectives)} objectives; give at most {max(MOST_POINTS)}, "
-                "and the others as constraints."
+                "and the others as constraints, or use BoTorch's qLogNEHVI with "
+                "`metaprior.adapters.botorch.model` of each prior."
             )
         priors = priors if features is None else priors.for_task(features)
         self.priors = priors

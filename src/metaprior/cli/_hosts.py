@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from metaprior.cli._errors import needing_host
+from metaprior.words import listed
 
 # The prefix of an Optuna storage.
 OPTUNA = "optuna:"
-_PREFIX = re.compile(r"([a-z][a-z0-9+]+):")
+# A single letter is a drive.
+_NAME = re.compile(r"[A-Za-z]{2,}")
 
 
 @contextmanager
@@ -65,19 +67,20 @@ HOSTS = {
 
 def split(source: str) -> tuple[Host | None, str]:
     """The host of a source and what is behind the prefix; no host for CSV files."""
-    found = _PREFIX.match(source)
-    if found and found[1] in HOSTS:
-        return HOSTS[found[1]], source[found.end() :]
-    if found and not Path(source).exists():
-        # Not shown as a whole: it may hold a password.
-        prefixes = ", ".join(f"{name}:" for name in HOSTS)
-        hint = (
-            f"for the database of a host, write its name before it, as in optuna:{found[1]}://..."
-            if "://" in source
-            else f"give CSV files, or a source that begins with one of {prefixes}"
-        )
+    scheme, colon, rest = source.partition(":")
+    if colon and scheme in HOSTS:
+        return HOSTS[scheme], rest
+    # What follows is never shown: it may hold a password.
+    if "://" in source:
+        start = source.partition("://")[0]
         raise ValueError(
-            f"A source that begins with {found[0]}{'//' if '://' in source else ''} is not a CSV "
-            f"file; {hint}."
+            f"A source that begins with {start}:// is not a CSV file; write the host before it, as "
+            f"in optuna:{start}://..."
+        )
+    if colon and _NAME.fullmatch(scheme) and not Path(source).exists():
+        prefixes = listed([f"{name}:" for name in HOSTS], len(HOSTS))
+        raise ValueError(
+            f"A source that begins with {scheme}: is not a CSV file; give CSV files, or a source "
+            f"that begins with one of {prefixes}."
         )
     return None, source

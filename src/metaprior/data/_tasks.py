@@ -63,6 +63,7 @@ class Tasks:
       there is no such limit.
     - `names`: what the user calls each run; empty if they have no names.
     - `quantity`: what the value is called, and its unit.
+    - `space_of_points`: the space without features of tasks, if points have columns of them.
     """
 
     space: Space
@@ -74,6 +75,7 @@ class Tasks:
     value_bounds: tuple[float, float] | None = None
     names: tuple[str, ...] = ()
     quantity: Quantity = Quantity()
+    space_of_points: Space | None = None
 
     def __post_init__(self) -> None:
         direction_sign(self.direction)
@@ -171,7 +173,14 @@ class Tasks:
         # The columns of dimensions come first, as in a space that has the features, too.
         points, sets = np.split(self.x, [self.space.num_columns], axis=2)
         x = np.concatenate([points, columns, sets], axis=2)
-        return replace(self, space=features.extended(self.space), x=x, feature_values=())
+        space = features.extended(self.space)
+        return replace(self, space=space, x=x, feature_values=(), space_of_points=self.space)
+
+    @property
+    def point_columns(self) -> Int[np.ndarray, " num_inputs"]:
+        """The columns that points have without features of tasks."""
+        space = self.space_of_points or self.space
+        return space.columns_of_points(self.x.shape[2])
 
     def run(self, index: int) -> tuple[list[dict[str, Any]], Float[np.ndarray, " m"]]:
         """Run `index` as it was given: its points, and its values with the user's sign."""

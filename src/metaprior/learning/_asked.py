@@ -28,11 +28,19 @@ from metaprior.methods import (
 )
 
 
-def asked_method(method: AbstractGradientMethod, members: int) -> Weighed | Guarded:
-    """The method around the chosen one, of which there are so many members."""
+def asked_method(
+    method: AbstractGradientMethod, members: int, *, sees_features: bool = False
+) -> Weighed | Guarded:
+    """The method around the chosen one, of which there are so many members.
+
+    - `sees_features`: whether the members see features of tasks. They then know which past tasks
+      the new one is like; single past tasks do not, and are left out.
+    """
     base: AbstractMethod = method if members == 1 else Ensemble(method, members)
     settings = {"name": type(base).__name__, **settings_of(base)}
-    return Weighed(base) if is_weighable(settings) and has_belief(settings) else Guarded(base)
+    if not (is_weighable(settings) and has_belief(settings)):
+        return Guarded(base)
+    return Weighed(base, past_weight=0.0) if sees_features else Weighed(base)
 
 
 def asked_contents(
@@ -44,7 +52,7 @@ def asked_contents(
     - `tasks`: as the members see them.
     """
     learned = entry(members, 0) if count == 1 else EnsembleSurrogate(members)
-    around = asked_method(method, count)
+    around = asked_method(method, count, sees_features=tasks.space_of_points is not None)
     return TrainedContents(around, around.around(learned, tasks))
 
 
@@ -65,6 +73,6 @@ def asked_predictors(
     for fold, others in enumerate(without_each(tasks, folds)):
         own = entry(members, np.arange(fold * count, (fold + 1) * count))
         beliefs.append(asked_contents(method, own, count, others).belief(width))
-    if width == tasks.space.num_inputs:
+    if tasks.space_of_points is None:
         return ConditionedPredictors(beliefs)
-    return FeaturedPredictors(beliefs, tasks.space)
+    return FeaturedPredictors(beliefs, tasks.space_of_points)

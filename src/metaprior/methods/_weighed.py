@@ -78,8 +78,7 @@ class Weighed(AbstractMethod):
         """What was learned from `tasks`, and the tasks themselves."""
         units = fit_standardiser(tasks.x, tasks.y, tasks.mask, tasks.space)
         # A single task says nothing about its features, which never change in it.
-        columns = tasks.space.columns_of_points(tasks.x.shape[2])
-        means = past_means(tasks.x[:, :, columns], tasks.y, tasks.mask)
+        means = past_means(tasks.x[:, :, tasks.point_columns], tasks.y, tasks.mask)
         past = PastArrays(*map(jnp.asarray, means))
         return WeighedSurrogate(learned, past, units.y_mean, units.y_std)
 

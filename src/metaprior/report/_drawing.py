@@ -25,7 +25,7 @@ VARIABLES = {
 }
 
 # In pixels of a phone's page; matplotlib's SVG has 72 pixels per inch.
-WIDTH, HEIGHT = 336, 236
+WIDTH, HEIGHT = 312, 222
 PER_INCH = 72
 
 STYLE: dict[Any, Any] = {

@@ -8,7 +8,7 @@ from metaprior.belief import Posterior, Prior
 from metaprior.bo import Optimizer
 from metaprior.data import direction_sign
 from metaprior.plots import HALF_WIDTH_95
-from metaprior.report._html import Html, element, joined, name
+from metaprior.report._html import Html, element, joined, name, unbroken
 from metaprior.report._influence import valid_points
 from metaprior.report._sobol import quasi_random
 from metaprior.words import counted, cut, number, value
@@ -28,7 +28,7 @@ class FirstQuery(NamedTuple):
     """A query that the optimiser would make before it knows anything of a run.
 
     - `mean`, `half_width`: of the 95 % band of its observation.
-    - `gain`: by how much its mean is better than that of a query at random.
+    - `usual`: what is expected of a query at random.
     - `left`: half the width of the band once the earlier ones of these queries are answered.
     - `beats_one`, `beats_best`: probability that the function is better there than at one query at
       random, and than at the best of as many as a past run had.
@@ -37,7 +37,7 @@ class FirstQuery(NamedTuple):
     point: dict[str, Any]
     mean: float
     half_width: float
-    gain: float
+    usual: float
     left: float
     beats_one: float
     beats_best: float
@@ -61,7 +61,7 @@ def first_queries(prior: Prior) -> list[FirstQuery]:
                 point,
                 float(mean[i]),
                 float(upper[i] - lower[i]) / 2.0,
-                sign * (float(mean[i]) - usual),
+                usual,
                 _left(prior, posterior, points[: i + 1]),
                 float(np.mean(worse)),
                 float(np.mean(worse**length)),
@@ -131,14 +131,18 @@ def _set(query: FirstQuery, words: str) -> str:
 
 
 def _why(i: int, query: FirstQuery, prior: Prior) -> Html:
-    """What speaks for the query: a good value, and something to learn from it."""
-    size = prior.quantity.with_unit(number(abs(query.gain), 2))
-    better = f"expected {size} {'better' if query.gain >= 0 else 'worse'} than a query at random"
-    if i:
-        left = prior.quantity.with_unit(number(query.left, 2))
-        asked = "the first" if i == 1 else "the first two"
-        better += f", and still uncertain by ± {left} after {asked}"
-    return joined([element("strong", "Why: "), f"{better}."])
+    """What speaks for the query: a good value, or something to learn from it."""
+
+    def in_unit(number: str) -> str:
+        return unbroken(prior.quantity.with_unit(number))
+
+    if i == 0:
+        said = f"a query at random is expected to give {in_unit(number(query.usual))}."
+    else:
+        asked = "answer to the first" if i == 1 else "answers to the first two"
+        left = in_unit(f"± {number(query.left, 2)}")
+        said = f"after the {asked}, this one is still uncertain by {left}."
+    return joined([element("strong", "Why: "), said])
 
 
 def _percent(share: float) -> str:

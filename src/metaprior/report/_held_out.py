@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from metaprior.data import Quantity
 from metaprior.findings import HeldOutScores, PredictionScores, Replay, Series
 from metaprior.plots import FAINT
+from metaprior.report._definitions import spread_in_words
 from metaprior.report._drawing import BASELINE, LEARNED, RECORDED, drawn
 from metaprior.report._html import Html
-from metaprior.words import number, value
+from metaprior.words import cut, number, value
 
 # Square, so that the diagonal is one.
 COVERAGE_HEIGHT = 300
@@ -38,17 +40,28 @@ class Figure(NamedTuple):
     caption: str
 
 
-_LOOKS = {
-    "learned prior": (LEARNED, "-"),
-    "baseline": (BASELINE, (0, (5, 2))),
-    "as recorded": (RECORDED, (0, (1.5, 1.5))),
-}
+_LEARNED = (LEARNED, "-")
+_BASELINE = (BASELINE, (0, (5, 2)))
+_RECORDED = (RECORDED, (0, (1.5, 1.5)))
 
 
-def held_out_figures(held_out: HeldOutScores) -> list[Figure]:
-    """Coverage, log-likelihood and error, where they were measured."""
+def held_out_figures(held_out: HeldOutScores, quantity: Quantity, baseline: str) -> list[Figure]:
+    """Coverage, log-likelihood and error, where they were measured.
+
+    - `baseline`: name of the model that the prior is compared with.
+    """
     figures = []
-    coverage = _compared(held_out, held_out.levels, lambda model: model.coverage)
+
+    def compared(
+        x: Sequence[int | float], of: Callable[[PredictionScores], Series], unit: float = 1.0
+    ) -> list[PanelCurve]:
+        both = (("learned prior", held_out.learned), (baseline, held_out.baseline))
+        looks = (_LEARNED, _BASELINE)
+        found = zip(both, looks, strict=True)
+        curves = (_curve(name, x, of(model), look, unit) for (name, model), look in found)
+        return [curve for curve in curves if curve]
+
+    coverage = compared(held_out.levels, lambda model: model.coverage)
     if coverage:
         drawing = drawn(
             partial(_draw_coverage, coverage),
@@ -61,49 +74,56 @@ def held_out_figures(held_out: HeldOutScores) -> list[Figure]:
             "lies on the diagonal."
         )
         figures.append(Figure("Is the uncertainty calibrated?", drawing, caption))
-    likelihood = _compared(
-        held_out, held_out.contexts, lambda model: model.log_likelihood_by_context
-    )
+    likelihood = compared(held_out.contexts, lambda model: model.log_likelihood_by_context)
     if likelihood:
         cut_off = _highest(likelihood) - _lowest(likelihood) > MOST_NATS
         drawing = drawn(
-            partial(_draw_by_context, likelihood, "log-likelihood", MOST_NATS),
+            partial(_draw_by_context, likelihood, "log-likelihood in nats", MOST_NATS),
             ident="likelihood",
             label=f"Log-likelihood by number of points seen. {_last_values(likelihood)}",
         )
-        cut = " Much lower values are cut off." if cut_off else ""
+        below = " Much lower values are cut off." if cut_off else ""
         caption = (
-            "Log-likelihood of the remaining points of a held-out run, given its first ones; "
-            f"higher is better.{cut}"
+            f"Mean log density of the remaining points of a held-out run, of values divided by "
+            f"{spread_in_words(held_out, quantity)}; higher is better.{below}"
         )
         figures.append(Figure("How likely are the observations?", drawing, caption))
-    error = _compared(held_out, held_out.contexts, lambda model: model.error_by_context)
+    error = compared(
+        held_out.contexts, lambda model: model.error_by_context, held_out.spread or 1.0
+    )
     if error:
+        if held_out.spread is None:
+            unit = "in units of the past values' spread"
+        else:
+            unit = f"in {quantity.unit}" if quantity.unit else f"of {cut(quantity.name, 24)}"
         drawing = drawn(
-            partial(_draw_by_context, error, "root mean squared error", None),
+            partial(_draw_by_context, error, f"error {unit}", None),
             ident="error",
-            label=f"Prediction error by number of points seen. {_last_values(error)}",
+            label=f"Prediction error by number of points seen, {unit}. {_last_values(error)}",
         )
-        caption = "Root mean squared error of the same predictions; lower is better."
+        caption = f"Root mean squared error of the same predictions, {unit}; lower is better."
         figures.append(Figure("How far off are the predictions?", drawing, caption))
     return figures
 
 
-def replay_figure(replay: Replay) -> Figure | None:
+def replay_curves(replay: Replay, baseline: str) -> list[PanelCurve]:
     """How fast each model finds the best value of a held-out run."""
     found = (
-        ("learned prior", replay.learned),
-        ("baseline", replay.baseline),
-        ("as recorded", replay.recorded),
+        ("learned prior", replay.learned, _LEARNED),
+        (baseline, replay.baseline, _BASELINE),
+        ("recorded order", replay.recorded, _RECORDED),
     )
-    curves = [curve for name, y in found if (curve := _curve(name, replay.steps, y))]
+    return [curve for name, y, look in found if (curve := _curve(name, replay.steps, y, look))]
+
+
+def replay_figure(curves: Sequence[PanelCurve]) -> Figure | None:
+    """The curves as a figure; `None` if there are none."""
     if not curves:
         return None
     drawing = drawn(
         partial(_draw_replay, curves),
         ident="replay",
         label=f"Regret against evaluations. {_last_values(curves)}",
-        height=260,
     )
     caption = (
         "Regret of the best value so far: 0 is the best value of the run, 1 its median. Mean over "
@@ -112,19 +132,14 @@ def replay_figure(replay: Replay) -> Figure | None:
     return Figure("How fast is the best of a run found?", drawing, caption)
 
 
-def _compared(
-    held_out: HeldOutScores, x: Sequence[int | float], of: Callable[[PredictionScores], Series]
-) -> list[PanelCurve]:
-    both = (("learned prior", held_out.learned), ("baseline", held_out.baseline))
-    return [curve for name, model in both if (curve := _curve(name, x, of(model)))]
-
-
-def _curve(name: str, x: Sequence[int | float], y: Series) -> PanelCurve | None:
+def _curve(
+    name: str, x: Sequence[int | float], y: Series, look: tuple[str, Any], unit: float = 1.0
+) -> PanelCurve | None:
     """One line; `None` if none of it was measured, and NaN where it was not."""
-    measured = np.array(y, float)
+    measured = unit * np.array(y, float)
     if not np.isfinite(measured).any():
         return None
-    return PanelCurve(name, np.array(x, float), measured, *_LOOKS[name])
+    return PanelCurve(name, np.array(x, float), measured, *look)
 
 
 def _draw_coverage(curves: Sequence[PanelCurve], ax: Any) -> None:
@@ -175,7 +190,7 @@ def _draw_replay(curves: Sequence[PanelCurve], ax: Any) -> None:
             linestyle=curve.dashes,
             linewidth=2.2,
         )
-    ax.set(xlabel="evaluations", ylabel="regret of the best so far")
+    ax.set(xlabel="evaluations", ylabel="regret (median 1, best 0)")
     ax.set_ylim(bottom=min(0.0, _lowest(curves)))
     ax.set_xlim(left=float(curves[0].x[0]))
     ax.locator_params(nbins=6, integer=False)

@@ -49,6 +49,11 @@ def legible(text: str) -> str:
     )
 
 
+def unbroken(text: str) -> str:
+    """`text` on one line: a number stays with its unit."""
+    return text.replace(" ", "\N{NO-BREAK SPACE}")
+
+
 def name(text: str) -> Html:
     """A user's name, isolated so that right-to-left scripts do not reorder the text around it."""
     return element("bdi", text)

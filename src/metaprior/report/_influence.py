@@ -43,10 +43,10 @@ def influence_of(prior: Prior) -> Influence | None:
         return np.concatenate([belief.moments(part).mean for part in parts])
 
     found = sobol_indices(mean, len(space.names))
-    return None if found is None else _named(found, space.names)
+    return None if found is None else _named(found, list(space.names))
 
 
-def _named(found: SobolIndices, names: Sequence[str]) -> Influence:
+def _named(found: SobolIndices, names: list[str]) -> Influence:
     # What was estimated of the total is never less than what was estimated of its parts.
     total = np.maximum(found.total, found.main)
     order = np.argsort(-total, kind="stable")
@@ -92,10 +92,7 @@ def influence_bars(influence: Influence) -> Html:
 def influence_words(influence: Influence, unit: str) -> str:
     """How much there is to explain."""
     spread = f"{number(influence.std)} {unit}".strip()
-    return (
-        f"The prior mean has a standard deviation of {spread} over the space. How much of that "
-        "variance each dimension explains alone, and together with others:"
-    )
+    return f"The prior mean varies over the space, with a standard deviation of {spread}:"
 
 
 def _bar(words: Html, main: float, total: float) -> Html:

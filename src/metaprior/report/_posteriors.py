@@ -11,6 +11,7 @@ from metaprior.findings import Example
 from metaprior.plots import FAINT, INK, Slice, draw_slice, limits_of, places_of, slices_through
 from metaprior.report._drawing import PAPER, drawn
 from metaprior.report._held_out import Figure
+from metaprior.report._slices import LONGEST_LABEL
 from metaprior.words import counted, cut, value
 
 # At most this many points are given, and at most half of the run.
@@ -57,13 +58,15 @@ def _posterior_figure(prior: Prior, example: Example, names: list[str], number: 
             places[others], values[others], "o", mfc=PAPER, mec=INK, mew=1.6, markersize=6, zorder=5
         )
         ax.plot(places[best], values[best], "D", color=INK, markersize=7, zorder=6)
+        ax.set(xlabel=cut(name, 40), ylabel=cut(prior.quantity.label, LONGEST_LABEL))
 
     label = (
         f"Posterior along {name} after {counted(given, 'point')} of a past run of "
         f"{len(values)} points, best of them {value(float(values[best]))}."
     )
     drawing = drawn(draw, ident=f"posterior-{number}", label=label, height=250)
-    title = f"Run {number}: after {counted(given, 'point')}, along {cut(name, 60)}"
+    run = "A past run" if example.name is None else cut(example.name, 60)
+    title = f"{run}: after {counted(given, 'point')}, along {cut(name, 60)}"
     return Figure(title, drawing, _held_at(points[best], name))
 
 

@@ -110,7 +110,10 @@ def matrix(likeness: Likeness, outliers: frozenset[str] = frozenset()) -> Html:
         )
         for i, words in enumerate(likeness.names)
     ]
-    caption = "Rank correlation of what each run expects at the same points: 1 is the same order"
+    caption = (
+        "Which runs look alike: rank correlation of what a Gaussian process fitted to each run "
+        "alone expects at the same points; 1 is the same order, −1 the opposite one."
+    )
     return element(
         "div",
         element(
@@ -129,5 +132,6 @@ def _cell(likeness: Likeness, i: int, j: int) -> Html:
     said = MISSING if np.isnan(number) else fixed(number, 1)
     style = {} if np.isnan(number) else {"style": f"--r: {100 * abs(number):.0f}%"}
     label: dict[str, Any] = {"title": f"{likeness.names[i]}, {likeness.names[j]}: {said}"}
-    kind = "unlike" if number < 0 else "like"
-    return element("td", element("span", said), class_=kind, **style, **label)
+    # Cells are narrow: .3 stands for 0.3.
+    short = said.replace("0.", ".", 1) if said not in ("0.0", "1.0") else said[0]
+    return element("td", short, class_="unlike" if number < 0 else "like", **style, **label)

@@ -5,12 +5,12 @@ from typing import Any
 
 from metaprior.belief import Prior
 from metaprior.data import Categorical, Dimension
-from metaprior.findings import Findings, HeldOutScores, PastTask, Replay
+from metaprior.findings import Findings, HeldOutScores, Replay
+from metaprior.report._definitions import linked
 from metaprior.report._held_out import Figure
 from metaprior.report._html import Html, element, joined, name, paragraph, table
 from metaprior.words import MISSING, counted, cut, fixed, number, value
 
-MOST_TASKS = 50
 MOST_DIMENSIONS = 60
 MOST_CHOICES = 6
 # Longer names and settings are cut.
@@ -21,21 +21,27 @@ LONGEST_RULE = 120
 Key = Sequence[tuple[str, str]]
 
 
-def section(ident: str, title: str, *parts: str) -> Html:
-    """A section of the page with its heading."""
+def section(ident: str, title: str, lead: Sequence[str], *parts: str) -> Html:
+    """A section of the page: heading and lead, and beside or below them what there is to see."""
     heading = element("h2", title, id=f"{ident}-title")
-    return element("section", heading, *parts, id=ident, aria_labelledby=f"{ident}-title")
-
-
-def figures(drawn: Sequence[Figure], key: Key) -> Html:
-    """Figures side by side where there is room, with one shared key."""
-    entries = (element("li", element("span", class_=f"mark {m}"), words) for m, words in key)
-    return joined(
-        [
-            element("ul", *entries, class_="key"),
-            element("div", *(_figure(each) for each in drawn), class_="figures"),
-        ]
+    return element(
+        "section",
+        element("div", heading, *lead, class_="lead"),
+        element("div", *parts, class_="content"),
+        id=ident,
+        aria_labelledby=f"{ident}-title",
     )
+
+
+def key_of(key: Key) -> Html:
+    """What the lines and marks of figures stand for."""
+    entries = (element("li", element("span", class_=f"mark {m}"), words) for m, words in key)
+    return element("ul", *entries, class_="key")
+
+
+def figures(drawn: Sequence[Figure], *beside: str) -> Html:
+    """Figures side by side where there is room, and what else stands beside them."""
+    return element("div", *(_figure(each) for each in drawn), *beside, class_="figures")
 
 
 def _figure(figure: Figure) -> Html:
@@ -46,28 +52,43 @@ def _figure(figure: Figure) -> Html:
 
 
 def numbers(findings: Findings) -> Html:
-    """Three numbers, each beside the baseline's; a dash where one was not measured."""
+    """Three numbers with their 95 % intervals, each beside the baseline's; a dash where one was not
+    measured."""
     held_out, replay = findings.held_out or HeldOutScores(), findings.replay or Replay()
     learned, baseline = held_out.learned, held_out.baseline
-    interval = replay.saved_interval
-    within = (
-        f"95 % interval {fixed(interval[0], 1)} to {fixed(interval[1], 1)}; " if interval else ""
-    )
+    runs = f"{replay.runs} held-out runs" if replay.runs else "held-out runs"
     cards = (
         (
-            "Evaluations saved per run",
+            _term("saved", "Evaluations saved per run", findings.replay is not None),
             fixed(replay.saved_evaluations, 1),
-            f"{within}relative to an {findings.baseline}",
+            _interval(replay.saved_interval, 1),
+            joined([f"replay of {runs}, relative to the ", _baseline(findings)]),
         ),
         (
-            "Calibration error",
+            _term("calibration", "Calibration error", findings.held_out is not None),
             fixed(learned.calibration_error, 3),
-            f"{findings.baseline}: {fixed(baseline.calibration_error, 3)}; 0 is perfect",
+            _interval(learned.calibration_interval, 3),
+            joined(
+                [
+                    "0 is perfect; ",
+                    _baseline(findings),
+                    ": ",
+                    _with_interval(baseline.calibration_error, baseline.calibration_interval, 3),
+                ]
+            ),
         ),
         (
-            "Held-out log-likelihood",
+            _term("likelihood", "Held-out log-likelihood", findings.held_out is not None),
             fixed(learned.log_likelihood, 2),
-            f"{findings.baseline}: {fixed(baseline.log_likelihood, 2)}; higher is better",
+            _interval(learned.log_likelihood_interval, 2),
+            joined(
+                [
+                    "nats per observation, higher is better; ",
+                    _baseline(findings),
+                    ": ",
+                    _with_interval(baseline.log_likelihood, baseline.log_likelihood_interval, 2),
+                ]
+            ),
         ),
     )
     return element(
@@ -77,18 +98,47 @@ def numbers(findings: Findings) -> Html:
                 "div",
                 element("dt", words),
                 element("dd", big, class_="big"),
+                *([element("dd", within, class_="within")] if within else []),
                 element("dd", small, class_="small"),
             )
-            for words, big, small in cards
+            for words, big, within, small in cards
         ),
         class_="numbers",
     )
 
 
+def _baseline(findings: Findings) -> str:
+    return linked("baseline", findings.baseline) if findings.held_out else findings.baseline
+
+
+def _term(ident: str, words: str, is_defined: bool) -> str:
+    return linked(ident, words) if is_defined else words
+
+
+def _interval(interval: tuple[float, float] | None, decimals: int) -> str:
+    if interval is None:
+        return ""
+    return f"95 % interval {fixed(interval[0], decimals)} to {fixed(interval[1], decimals)}"
+
+
+def _with_interval(of: float | None, interval: tuple[float, float] | None, decimals: int) -> str:
+    """A number, and its interval in brackets."""
+    if interval is None:
+        return fixed(of, decimals)
+    low, high = (fixed(end, decimals) for end in interval)
+    return f"{fixed(of, decimals)} ({low} to {high})"
+
+
+def facts(prior: Prior) -> list[Html]:
+    """What it was trained on, in numbers."""
+    found = [f"{words}: {value(of)}" for words, of in prior.trained_on.items()]
+    return (
+        [element("ul", *(element("li", fact) for fact in found), class_="facts")] if found else []
+    )
+
+
 def trained_on(prior: Prior) -> Html:
-    """The runs and the space."""
-    facts = [f"{words}: {value(of)}" for words, of in prior.trained_on.items()]
-    listed = element("ul", *(element("li", fact) for fact in facts), class_="facts")
+    """The space, and what was known of the tasks."""
     named = list(zip(prior.space.names, prior.space.dimensions, strict=True))
     rows = [
         (name(cut(words, LONGEST_NAME)), *_described(dimension))
@@ -97,8 +147,7 @@ def trained_on(prior: Prior) -> Html:
     count = counted(len(named), "dimension")
     more = f"; the first {MOST_DIMENSIONS} of them" if len(named) > MOST_DIMENSIONS else ""
     space = table(f"{count}{more}", ("Name", "Kind", "Values"), rows)
-    parts = [*([listed] if facts else []), space, *_features(prior)]
-    return joined(parts)
+    return joined([space, *_features(prior)])
 
 
 def _features(prior: Prior) -> list[Html]:
@@ -118,7 +167,8 @@ def _features(prior: Prior) -> list[Html]:
         parts.append(table(counted(len(rows), "task feature"), header, rows))
     if prior.value_bounds is not None:
         low, high = prior.value_bounds
-        parts.append(paragraph(f"The value is between {value(low)} and {value(high)}."))
+        unit = f" {prior.quantity.unit}" if prior.quantity.unit else ""
+        parts.append(paragraph(f"The value is between {value(low)} and {value(high)}{unit}."))
     return parts
 
 
@@ -141,45 +191,8 @@ def _condition(dimension: Dimension) -> str:
     return f"; only if {cut(' and '.join(rules), LONGEST_RULE)}" if rules else ""
 
 
-def past_tasks(tasks: Sequence[PastTask]) -> Html:
-    """The past runs, outliers first, up to `MOST_TASKS` of them."""
-    ordered = sorted(tasks, key=lambda task: not task.outlier)
-    outliers = sum(task.outlier for task in tasks)
-    shown = ordered[:MOST_TASKS]
-    rows = [
-        (
-            joined([str(task.task), *([_badge()] if task.outlier else [])]),
-            MISSING if task.points is None else str(task.points),
-            fixed(task.log_likelihood, 2),
-            fixed(task.baseline_log_likelihood, 2),
-        )
-        for task in shown
-    ]
-    found = (
-        f"{counted(outliers, 'run does', 'runs do')} not fit the others and "
-        f"{'is' if outliers == 1 else 'are'} marked; consider learning without "
-        f"{'it' if outliers == 1 else 'them'}."
-        if outliers
-        else "No run stands out from the others."
-    )
-    left = len(tasks) - len(shown)
-    more = (
-        f" {counted(left, 'more run')} {'is' if left == 1 else 'are'} not listed." if left else ""
-    )
-    header = ("Run", "Points", "Learned prior", "Baseline")
-    caption = "Log-likelihood of each run under a prior that had not seen it"
-    return joined([paragraph(found + more), table(caption, header, rows, class_="figured")])
-
-
-def _badge() -> Html:
-    return joined([" ", element("strong", "outlier", class_="badge")])
-
-
-def choice(findings: Findings, method: str, settings: Mapping[str, Any]) -> Html:
-    """The settings that were chosen or given, and the effort of the choice.
-
-    - `method`, `settings`: of the prior itself.
-    """
+def effort(findings: Findings, method: str) -> Html:
+    """How the prior was learned, in words."""
     chosen = findings.chosen
     facts = [f"Learned by {method}."]
     if findings.tried is not None:
@@ -191,18 +204,24 @@ def choice(findings: Findings, method: str, settings: Mapping[str, Any]) -> Html
         facts.append(f"Trained for {counted(chosen.steps, 'step')}.")
     if chosen.members is not None and chosen.members > 1:
         facts.append(f"An ensemble of {chosen.members}.")
-    listed = chosen.settings or settings
-    rows = [(words, cut(value(of), LONGEST_SETTING)) for words, of in listed.items()]
-    caption = "Settings chosen" if chosen.settings else "Settings"
-    shown = [table(caption, ("Setting", "Value"), rows)] if rows else []
-    return joined([paragraph(" ".join(facts)), *shown])
+    return paragraph(" ".join(facts))
+
+
+def settings(chosen: Mapping[str, Any]) -> Html:
+    """The settings that were chosen or given."""
+    entries = (
+        element("div", element("dt", words), element("dd", cut(value(of), LONGEST_SETTING)))
+        for words, of in chosen.items()
+    )
+    return element("dl", *entries, class_="settings")
 
 
 def notes(findings: Findings, limits: Sequence[str]) -> Html:
     """What the reader should know, and when not to use the prior."""
     parts = []
     if findings.remarks:
-        parts.append(element("ul", *(element("li", note) for note in findings.remarks)))
-    parts.append(element("h3", "When not to use it"))
-    parts.append(element("ul", *(element("li", limit) for limit in limits)))
-    return joined(parts)
+        remarks = (element("li", note) for note in findings.remarks)
+        parts.append(element("div", element("h3", "Notes"), element("ul", *remarks)))
+    never = element("ul", *(element("li", limit) for limit in limits))
+    parts.append(element("div", element("h3", "When not to use it"), never))
+    return element("div", *parts, class_="columns")

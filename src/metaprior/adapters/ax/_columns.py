@@ -36,6 +36,10 @@ class AxColumns(AbstractCoordinates):
             self.register_buffer(f"indices_{i}", torch.tensor(indices, dtype=torch.float64))
 
     @property
+    def width(self) -> int:
+        return len(self.names)
+
+    @property
     def bounds(self) -> Tensor:
         ends = torch.zeros(2, len(self.names), dtype=torch.float64)
         for i, (dimension, parameter) in enumerate(self._both()):
@@ -51,6 +55,7 @@ class AxColumns(AbstractCoordinates):
         return ends
 
     def forward(self, X: Tensor) -> Tensor:
+        self.require_width(X)
         parts = [self._in_units(i, X) for i in range(len(self.column))]
         return self.in_units(torch.stack(parts, dim=-1))
 

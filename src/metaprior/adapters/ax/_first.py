@@ -9,6 +9,7 @@ from ax.core.parameter import FixedParameter
 from ax.core.trial_status import TrialStatus
 from ax.core.types import TParameterization
 
+from metaprior.adapters.ax._feasible import is_likely_feasible, likely_feasible
 from metaprior.adapters.ax._points import known_part, known_parts, sobol_points
 from metaprior.adapters.ax._priors import Metrics
 from metaprior.adapters.ax._volume import most_hypervolume
@@ -24,7 +25,8 @@ def first_point(
     fixed: Mapping[str, Any],
     seed: int,
 ) -> TParameterization:
-    """The trial that the priors of the objectives propose, given those under way or lost.
+    """The trial that the priors of the objectives propose, given those under way or lost, among
+    points where constrained outcomes with a prior are expected to be allowed.
 
     - `fixed`: values that some parameters must have.
     """
@@ -36,14 +38,16 @@ def first_point(
     ]
     if len(metrics.objectives) > 1:
         rows = sobol_points(experiment, fixed, [*pending, *lost], seed)
+        rows = likely_feasible(rows, metrics, features)
         return rows[most_hypervolume(rows, metrics, features, [*pending, *lost])]
     prior = metrics.priors[next(iter(metrics.objectives))]
     space = experiment.search_space
     point = _asked(Optimizer(prior, features=features, seed=seed), pending, lost, dict(fixed))
     point = _completed(experiment, point)
-    if space.check_membership(point):
+    if space.check_membership(point) and is_likely_feasible(point, metrics, features):
         return point
     rows = sobol_points(experiment, fixed, [*pending, *lost], seed)
+    rows = likely_feasible(rows, metrics, features)
     known = [known_part(prior, row) for row in rows]
     chosen = _asked(
         Optimizer(prior, candidates=known, features=features, seed=seed), pending, lost, {}

@@ -1,9 +1,12 @@
 """Which prior speaks of which metric of an experiment."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from ax.core.experiment import Experiment
 from ax.core.optimization_config import OptimizationConfig
+from ax.core.outcome_constraint import OutcomeConstraint
+from ax.core.types import ComparisonOp
 
 from metaprior.adapters.ax._search_space import require_space
 from metaprior.belief import Prior
@@ -14,12 +17,22 @@ from metaprior.words import listed
 OBJECTIVE = ""
 
 
+class OutcomeBound(NamedTuple):
+    """A constraint on one metric: it is at least (`GEQ`) or at most (`LEQ`) the bound."""
+
+    name: str
+    op: ComparisonOp
+    bound: float
+
+
 class Metrics:
     """The metrics of an experiment that is optimised with priors, checked against them.
 
     - `priors`: by the name of the metric.
     - `objectives`: the names of the metrics to optimise, each with 1 to maximise, -1 to minimise.
     - `thresholds`: where the user says that an objective begins to count.
+    - `bounds`: constraints on metrics with a prior. Those relative to a status quo, and those on
+      sums of metrics, are left out: before there are results they say nothing.
     - `needed`: all metrics that must have been observed before a model can be made.
     """
 
@@ -42,6 +55,8 @@ class Metrics:
         }
         self.needed = sorted(config.metric_names)
         self.priors = self._by_metric(priors)
+        found = [_outcome_bound(constraint) for constraint in config.outcome_constraints]
+        self.bounds = [own for own in found if own is not None and own.name in self.priors]
         self.signature = {name: experiment.metrics[name].signature for name in self.needed}
         for name, prior in self.priors.items():
             require_space(prior.space, experiment.search_space)
@@ -76,6 +91,16 @@ class Metrics:
                     f"{listed(list(map(repr, self.objectives)))}."
                 )
         return dict(priors)
+
+
+def _outcome_bound(constraint: OutcomeConstraint) -> OutcomeBound | None:
+    """The constraint on a metric alone; `None` for one on a sum, or relative to a status quo."""
+    if constraint.relative or len(constraint.metric_names) > 1:
+        return None
+    ((_, weight),) = constraint.metric_weights
+    flipped = {ComparisonOp.LEQ: ComparisonOp.GEQ, ComparisonOp.GEQ: ComparisonOp.LEQ}
+    op = constraint.op if weight > 0 else flipped[constraint.op]
+    return OutcomeBound(constraint.metric_names[0], op, constraint.bound / weight)
 
 
 def sign_of(weight: float) -> float:

@@ -26,6 +26,11 @@ class AbstractCoordinates(Module):
 
     @property
     @abc.abstractmethod
+    def width(self) -> int:
+        """Number of columns."""
+
+    @property
+    @abc.abstractmethod
     def bounds(self) -> Tensor:
         """Lowest and highest value of each column, (2, d), as `optimize_acqf` takes them."""
 
@@ -46,6 +51,15 @@ class AbstractCoordinates(Module):
         """All combinations of categories, by column, as `optimize_acqf_mixed` takes them; one that
         fixes nothing without categories."""
 
+    def require_width(self, X: Tensor, name: str = "X") -> None:
+        """Raise unless the points (..., d) have these columns."""
+        if X.ndim < 1 or X.shape[-1] != self.width:
+            kind, width = type(self).__name__, X.shape[-1] if X.ndim else 0
+            raise ValueError(
+                f"{name} has {width} columns where {kind} of {list(self.space.names)} has "
+                f"{self.width}; make it with `{kind}(prior.space).tensor(points)`."
+            )
+
     def snap(self, X: Tensor) -> Tensor:
         """The valid points that points (..., d) stand for: `post_processing_func` of
         `optimize_acqf`."""
@@ -62,17 +76,23 @@ class UnitCube(AbstractCoordinates):
         self.space = space
 
     @property
+    def width(self) -> int:
+        return self.space.num_columns
+
+    @property
     def bounds(self) -> Tensor:
         zeros = torch.zeros(self.space.num_columns, dtype=torch.float64)
         return torch.stack([zeros, zeros + 1.0])
 
     def forward(self, X: Tensor) -> Tensor:
+        self.require_width(X)
         return X
 
     def tensor(self, points: Points) -> Tensor:
         return torch.tensor(self.space.encode(points))
 
     def points(self, X: Tensor) -> list[dict[str, Any]]:
+        self.require_width(X)
         return self.space.decode(X.detach().cpu().numpy())
 
     def fixed_features(self) -> list[dict[int, float]]:
@@ -99,11 +119,16 @@ class UserUnits(AbstractCoordinates):
         self.columns = ModuleList(_COLUMNS[type(d)](name, d) for name, d in named)
 
     @property
+    def width(self) -> int:
+        return len(self.columns)
+
+    @property
     def bounds(self) -> Tensor:
         ends = [column.ends for column in self.columns]
         return torch.tensor(ends, dtype=torch.float64).T.contiguous()
 
     def forward(self, X: Tensor) -> Tensor:
+        self.require_width(X)
         parts = [column(X[..., i]) for i, column in enumerate(self.columns)]
         return torch.cat(parts, dim=-1)
 

@@ -1,5 +1,6 @@
 """From a prior and the tensors of a run to what a BoTorch model is made of."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -28,7 +29,7 @@ def model_inputs(
     _require_no_conditions(prior)
     require_run(train_X, train_Y, train_Yvar)
     where = where.to(train_X)
-    require_inside(train_X, where)
+    require_inside("train_X", train_X, where)
     task = prior if features is None else prior.for_task(features)
     sign = direction_sign(prior.direction)
     x, y = (part.detach().cpu().numpy() for part in (where(train_X), sign * train_Y[:, 0]))
@@ -84,11 +85,7 @@ def require_run(
     """
     others = {f"{prefix}Y": y} | ({} if variance is None else {f"{prefix}Yvar": variance})
     for name, tensor in {f"{prefix}X": x, **others}.items():
-        if tensor.dtype != torch.float64:
-            raise TypeError(
-                f"{name} is {tensor.dtype}; a learned prior needs double precision: give "
-                f"`{name}.double()`."
-            )
+        _require_double(name, tensor)
         if tensor.device != x.device:
             raise ValueError(
                 f"{name} is on {tensor.device} and {prefix}X on {x.device}; move both to one "
@@ -111,23 +108,66 @@ def require_run(
         )
 
 
-def require_inside(x: Tensor, coordinates: AbstractCoordinates, *, prefix: str = "train_") -> None:
-    """Raise unless all points lie in the space."""
-    bounds, names = coordinates.bounds.to(x), coordinates.space.names
-    kind = type(coordinates).__name__
-    if x.shape[1] != bounds.shape[1]:
+def require_points(name: str, x: Tensor, coordinates: AbstractCoordinates, like: Tensor) -> None:
+    """Raise unless `x` has points (..., q, d) of the space, as a model takes them.
+
+    - `like`: a tensor of the model.
+    """
+    _require_double(name, x)
+    if x.device != like.device:
         raise ValueError(
-            f"{prefix}X has {x.shape[1]} columns where {kind} of {list(names)} has "
-            f"{bounds.shape[1]}; make it with `{kind}(prior.space).tensor(points)`."
+            f"{name} is on {x.device} and the model on {like.device}; move both to one device."
         )
+    if x.ndim < 2:
+        raise ValueError(
+            f"{name} has shape {tuple(x.shape)}; give points as (..., q, d), one point as (1, d)."
+        )
+    require_inside(name, x, coordinates)
+
+
+def require_values(name: str, values: Tensor, x: Tensor) -> None:
+    """Raise unless there is one value per point (..., q, d)."""
+    _require_double(name, values)
+    if values.ndim < 2 or values.shape[-2:] != (x.shape[-2], 1):
+        raise ValueError(
+            f"{name} has shape {tuple(values.shape)} for {x.shape[-2]} points; give "
+            f"(..., {x.shape[-2]}, 1), one value per point."
+        )
+    if not bool(values.isfinite().all()):
+        raise ValueError(f"{name} has entries that are not finite; leave these points out.")
+
+
+def require_no_transform(options: Mapping[str, Any]) -> None:
+    """Raise if a host wants to transform what a prior knows the units of."""
+    for name in ("outcome_transform", "input_transform"):
+        if options.get(name) is not None:
+            raise ValueError(
+                f"{name} is {type(options[name]).__name__}, and a learned prior takes values and "
+                f"points in the units that it was learned in; give {name}=None."
+            )
+
+
+def _require_double(name: str, tensor: Tensor) -> None:
+    if tensor.dtype != torch.float64:
+        raise TypeError(
+            f"{name} is {tensor.dtype}; a learned prior needs double precision: give "
+            f"`{name}.double()`."
+        )
+
+
+def require_inside(name: str, x: Tensor, coordinates: AbstractCoordinates) -> None:
+    """Raise unless all points (..., d) lie in the space."""
+    coordinates.require_width(x, name)
+    bounds, kind = coordinates.bounds.to(x), type(coordinates).__name__
     slack = SLACK * (bounds[1] - bounds[0])
     # Not a number is not inside.
     outside = ~((x >= bounds[0] - slack) & (x <= bounds[1] + slack))
     if outside.any():
-        row, column = (int(i) for i in outside.nonzero()[0])
+        *rows, column = outside.nonzero()[0].tolist()
         low, high = bounds[:, column].tolist()
         raise ValueError(
-            f"Row {row} of {prefix}X has {float(x[row, column])} in column {column}, outside "
-            f"[{low:g}, {high:g}] of {kind}; make it with `{kind}(prior.space).tensor(points)`, or "
-            "give other `coordinates`."
+            f"Row {rows[0] if len(rows) == 1 else tuple(rows)} of {name} has "
+            f"{float(x[(*rows, column)])} in column {column}, outside [{low:g}, {high:g}] of "
+            f"{kind}; make it with `{kind}(prior.space).tensor(points)`, or give other "
+            "`coordinates`."
         )

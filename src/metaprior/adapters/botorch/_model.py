@@ -13,10 +13,15 @@ from gpytorch.distributions import MultivariateNormal
 from gpytorch.likelihoods import GaussianLikelihood
 from linear_operator import to_linear_operator
 from torch import Tensor
-from torch.nn import Module, ModuleList
+from torch.nn import ModuleList
 
 from metaprior.adapters.botorch._coordinates import AbstractCoordinates
-from metaprior.adapters.botorch._inputs import model_inputs
+from metaprior.adapters.botorch._inputs import (
+    model_inputs,
+    require_no_transform,
+    require_points,
+    require_values,
+)
 from metaprior.adapters.botorch._processes import MemberJoints, TorchConditioned, TorchProcesses
 from metaprior.belief import Prior
 from metaprior.data import Features
@@ -40,6 +45,7 @@ class LearnedModel(GPyTorchModel, FantasizeMixin):
     """
 
     _num_outputs = 1
+    coordinates: AbstractCoordinates
     weights: Tensor
     new_variance: Tensor | None
     train_X: Tensor
@@ -49,7 +55,7 @@ class LearnedModel(GPyTorchModel, FantasizeMixin):
         self,
         stacks: Sequence[TorchProcesses],
         weights: Tensor,
-        coordinates: Module,
+        coordinates: AbstractCoordinates,
         train_X: Tensor,
         train_Y: Tensor,
         noises: Sequence[Tensor],
@@ -96,8 +102,10 @@ class LearnedModel(GPyTorchModel, FantasizeMixin):
     ) -> dict[str, Any]:
         """Arguments of this class for a data set, as hosts that build models ask for them.
 
-        - `prior`, `features`, `coordinates`: those of `model`; other options do not matter here.
+        - `prior`, `features`, `coordinates`: those of `model`. Transforms of values or points are
+          refused; other options do not matter here.
         """
+        require_no_transform(options)
         data = training_data
         return model_inputs(prior, data.X, data.Y, data.Yvar, features, coordinates)
 
@@ -141,6 +149,7 @@ class LearnedModel(GPyTorchModel, FantasizeMixin):
           (..., q, 1), or one that broadcasts, is added as it is.
         """
         _require_first_output(output_indices)
+        require_points("X", X, self.coordinates, self.train_X)
         x = self.coordinates(X)
         mean, covariance = self._mixed([part.joints(x) for part in self.conditioned])
         if observation_noise is not False:
@@ -171,6 +180,10 @@ class LearnedModel(GPyTorchModel, FantasizeMixin):
         - `X`: (batch, n', d); `Y`: (batch', n', 1), where batch' may have more axes than batch.
         - `noise`: variances of the new observations, as `Y`; by default that of one to come.
         """
+        require_points("X", X, self.coordinates, self.train_X)
+        require_values("Y", Y, X)
+        if noise is not None:
+            require_values("noise", noise, X)
         values = Y.squeeze(-1)
         given = noise if noise is not None else self.new_variance
         noises = []

@@ -53,6 +53,6 @@ def _run(index: int, run: Any, coordinates: AbstractCoordinates) -> tuple[list[A
     x, y = (each.detach().double().cpu() for each in pair)
     prefix = f"run {index}: "
     require_run(x, y, prefix=prefix)
-    require_inside(x, coordinates, prefix=prefix)
+    require_inside(f"{prefix}X", x, coordinates)
     low, high = coordinates.bounds.to(x)
     return coordinates.points(x.clamp(low, high)), y[:, 0].numpy()

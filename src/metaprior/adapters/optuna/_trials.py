@@ -49,7 +49,7 @@ def read_trials(name: str, storage: BaseStorage) -> StudyTrials:
             left_out[fault] += 1
         else:
             assert trial.value is not None  # `_fault` has looked
-            usable.append(_usable(trial, {"": trial.value}))
+            usable.append(_usable(trial, {"": float(trial.value)}))
     reason = TOO_FEW_TRIALS if len(usable) < FEWEST_TRIALS else ""
     direction = "maximize" if maximized else "minimize"
     return StudyTrials(name, direction, usable, dict(left_out), reason, study.user_attrs)
@@ -81,7 +81,7 @@ def read_outputs_of(name: str, storage: BaseStorage, outputs: Mapping[str, str])
         if any(each not in values for each in limits):
             left_out["without the constraint"] += 1
         else:
-            usable.append(_usable(trial, {each: values[each] for each in outputs}))
+            usable.append(_usable(trial, {each: float(values[each]) for each in outputs}))
     reason = TOO_FEW_TRIALS if len(usable) < FEWEST_TRIALS else ""
     return StudyTrials(name, "", usable, dict(left_out), reason, study.user_attrs)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -41,6 +42,8 @@ class PriorRegressor(RegressorMixin, BaseEstimator):
             X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
             self.posterior_ = unlearned_posterior(X, np.asarray(y, float))
         else:
+            X = _dense(X)
+            _require_some(X)
             validate_data(self, X, y, skip_check_array=True)
             y = column_or_1d(y, warn=True)
             self.posterior_ = self._learned.condition(X, y, features=self.features)
@@ -90,10 +93,32 @@ class PriorRegressor(RegressorMixin, BaseEstimator):
         if self.prior is None:
             check_is_fitted(self)
             return self.posterior_, validate_data(self, X, dtype=np.float64, reset=False)
+        X = _dense(X)
         if not hasattr(self, "posterior_"):
             return self._learned.condition([], [], features=self.features), X
         validate_data(self, X, reset=False, skip_check_array=True)
         return self.posterior_, X
+
+
+def _dense(X: Any) -> Any:
+    """Array-likes as arrays; lists as they are, and data frames, which have names."""
+    if issparse(X):
+        raise TypeError(
+            "Sparse data was passed for X, and a learned prior needs dense data; give "
+            "`X.toarray()`."
+        )
+    return np.asarray(X) if hasattr(X, "__array__") and not hasattr(X, "columns") else X
+
+
+def _require_some(X: Any) -> None:
+    """Raise, in the words that scikit-learn expects, for an array without rows or columns."""
+    shape = X.shape if hasattr(X, "shape") else (len(X),)
+    for axis, what in enumerate(("sample", "feature")):
+        if len(shape) > axis and shape[axis] == 0:
+            raise ValueError(
+                f"X has 0 {what}(s) (shape={shape}) while a minimum of 1 is required; before the "
+                "first observation, call `predict` without `fit`."
+            )
 
 
 @dataclass(frozen=True)
