@@ -37,7 +37,7 @@ def run_learn(
     Whether `out` can be written is checked before learning.
     """
     effort = budget_of(budget)
-    check_place(out, force=force)
+    before = check_place(out, force=force)
     with Console(stderr=True).status("Reading past runs"):  # shown on a terminal only
         past = past_runs(sources, wanted)
     console = Console()
@@ -47,7 +47,7 @@ def run_learn(
         prior = learn(past.tasks, budget=effort, seed=seed, on_progress=progress)
     findings = prior.findings or NOTHING_MEASURED
     with _undisturbed():
-        place, problem = save_somewhere(prior, out, force=force)
+        place, problem = save_somewhere(prior, out, before=before)
     if as_json:
         print(json.dumps(_as_json(prior, findings, past, place), indent=2))
     else:
