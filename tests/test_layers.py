@@ -37,7 +37,9 @@ ALLOWED: dict[str, set[str]] = {
     "processes": {"gp"},
     "meta": {"data", "gp", "processes"},
     "methods": {"words", "data", "belief", "gp", "processes", "meta"},
-    "learning": {"words", "data", "findings", "gp", "meta", "methods", "metrics", "belief"},
+    "learning": {
+        *("words", "files", "data", "findings", "gp", "meta", "methods", "metrics", "belief")
+    },
     "store": {"words", "files", "data", "findings", "methods", "belief"},
     "report": {
         *("__version__", "words", "files", "data", "plots", "findings", "belief", "bo", "store")

@@ -5,6 +5,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import warnings
 from contextlib import closing
 from typing import Any
 
@@ -96,6 +97,23 @@ def test_read_history_gives_the_same_tasks_from_every_storage(tmp_path, kind):
     assert [point["act"] for point in points] == ["None", "relu", "tanh", "None"]
     np.testing.assert_allclose([point["lr"] for point in points], [1, 0.1, 0.01, 0.001])
     assert history.studies == [StudyUse(f"study {i}", True, 4, {}, "") for i in range(3)]
+
+
+def test_read_history_names_the_value_as_the_studies_do(memory):
+    add_plain(memory, "a", "b", "c")
+    assert read_history(memory).tasks.quantity == mp.data.Quantity()
+    for name in ("a", "c"):
+        study = optuna.load_study(study_name=name, storage=memory)
+        with warnings.catch_warnings():  # Optuna calls the method experimental
+            warnings.simplefilter("ignore")
+            study.set_metric_names(["yield [%]"])
+    assert read_history(memory).tasks.quantity == mp.data.Quantity("yield [%]", "%")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        optuna.load_study(study_name="b", storage=memory).set_metric_names(["loss"])
+    history = read_history(memory)
+    assert history.tasks.quantity == mp.data.Quantity()
+    assert any("call their value 'yield [%]', 'loss'" in note for note in history.notes)
 
 
 def test_read_history_does_not_alter_the_files(tmp_path):

@@ -141,7 +141,7 @@ BAD = "x,z,value\n0.1,5,good\n"
         (["tell", "1,234"], "x,z,value\n0.1,5,\n", "can be read as 1.234 and as 1234"),
         (["tell", "-200"], "x,z,value\n0.1,5,1\n0.3,6,\n", "check it, and say --yes"),
         (["suggest"], "a,b,value\n", "no column 'x', which is a dimension of the prior's space"),
-        (["suggest", "--space", "s.toml"], "", "--space and --direction are for a new lifelong"),
+        (["suggest", "--space", "s.toml"], "", "--space is for a new lifelong sequence"),
         (["suggest", "--lifelong", "m"], "", "Give either --prior"),
         (["tell", "1"], "x,z,value\n0.1,5,2\n", "no row that waits for a value"),
         (["tell", "1", "--row", "2"], "x,z,value\n0.1,5,2\n", "row 2 has the value 2 already"),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from metaprior.files import cache_folder
 from metaprior.learning import _cache
 
 # In a process of its own: where JAX keeps programs is a setting of the whole process.
@@ -90,7 +91,7 @@ def test_learn_survives_a_cache_folder_that_cannot_be_made(tmp_path):
 @pytest.mark.parametrize("switched_off", ["", "off", "OFF", " off "])
 def test_cache_folder_is_none_if_switched_off(monkeypatch, switched_off):
     monkeypatch.setenv("METAPRIOR_CACHE", switched_off)
-    assert _cache.cache_folder() is None
+    assert cache_folder() is None
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the folders of Linux")
@@ -98,9 +99,9 @@ def test_cache_folder_is_that_of_the_user(monkeypatch, tmp_path):
     monkeypatch.delenv("METAPRIOR_CACHE", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    assert _cache.cache_folder() == tmp_path / ".cache" / "metaprior"
+    assert cache_folder() == tmp_path / ".cache" / "metaprior"
     monkeypatch.setenv("XDG_CACHE_HOME", "/elsewhere")
-    assert _cache.cache_folder() == Path("/elsewhere/metaprior")
+    assert cache_folder() == Path("/elsewhere/metaprior")
 
 
 def test_remove_oldest_leaves_the_newest_within_the_bound(monkeypatch, tmp_path):

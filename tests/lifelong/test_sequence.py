@@ -197,6 +197,34 @@ def test_untrained_prior_can_be_saved(tmp_path):
         np.testing.assert_array_equal(found, prior.condition(points, values).predict(points))
 
 
+def test_sequence_keeps_what_the_value_is_called(tmp_path, learned):
+    folder = tmp_path / "machine"
+    force = mp.data.Quantity("force_max", "N")
+    sequence = PriorSequence.begin(folder, space=SPACE, quantity=force)
+    sequence.suggest("monday")
+    assert (folder / "runs" / "monday.csv").read_text().startswith("x,z,force_max\n")
+    assert PriorSequence.begin(folder, space=SPACE).prior.quantity == force
+    with pytest.raises(ValueError, match="is called 'force_max in N'; leave --value and --unit"):
+        PriorSequence.begin(folder, space=SPACE, quantity=mp.data.Quantity("force"))
+    learned.scores = [0.5]
+    for name in ("a", "b"):
+        rows = "x,z,force_max\n0.1,1,2.0\n0.2,3,4.0\n"
+        (folder / "runs" / f"{name}.csv").write_text(rows)
+        sequence.finish(name)
+    assert sequence.ledger.current == 1 and sequence.prior.quantity == force
+
+
+def test_suggest_begins_a_sequence_with_a_named_value(tmp_path):
+    (tmp_path / "space.toml").write_text(SPACE_FILE)
+    begin = ["--space", tmp_path / "space.toml", "--value", "force_max", "--unit", "N"]
+    options = ["suggest", "--lifelong", tmp_path / "machine", "--run", "monday"]
+    result = invoke(*options, *begin)
+    assert result.exit_code == 0 and "expected force_max:" in result.output
+    assert PriorSequence(tmp_path / "machine").ledger.quantity.label == "force_max in N"
+    result = invoke(*options, "--value", "torque")
+    assert result.exit_code == 2 and "leave --value and --unit out" in result.output
+
+
 def test_sequence_refuses_bad_input(sequence, tmp_path, learned):
     with pytest.raises(ValueError, match="no lifelong sequence in"):
         PriorSequence(tmp_path)

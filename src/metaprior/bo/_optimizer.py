@@ -197,6 +197,8 @@ class Optimizer:
         """Whether it is worth going on: what is expected to be left, and how surely the best is
         near enough to the optimum; `None` before the first observation.
 
+        It follows from the belief alone and is not calibrated on held-out runs.
+
         - `tolerance`: what is near enough, in the units of the value; by default a twentieth of the
           distance from the median of the function to its optimum.
         """

@@ -42,8 +42,9 @@ class StoppingHint(NamedTuple):
 
     - `improvement_left`: by how much the optimum is expected to beat the best so far.
     - `tolerance`: what counts as near enough to the optimum.
-    - `probability`: that the best so far is within the tolerance of the optimum, as calibrated on
-      held-out runs if the prior was judged on some.
+    - `probability`: that the best so far is within the tolerance of the optimum, if this task is
+      like what the belief expects: the share of functions drawn from the belief in which it is. It
+      is not calibrated on held-out runs, so it is as good as the belief.
     """
 
     improvement_left: float
@@ -51,7 +52,7 @@ class StoppingHint(NamedTuple):
     probability: float
 
     def is_done(self, confidence: float = 0.95) -> bool:
-        """Whether the run may stop: the best is near enough to the optimum, this surely."""
+        """Whether the run may stop: the belief is this sure that the best is near enough."""
         return self.probability >= confidence
 
 

@@ -11,14 +11,15 @@ from typing import Annotated
 
 import typer
 
+from metaprior.cli._asking import status, suggest
 from metaprior.cli._commands import Commands, leave
+from metaprior.cli._families import env
 from metaprior.cli._study import study
 from metaprior.cli._terminal import say
 
 app = typer.Typer(
     cls=Commands,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -82,7 +83,15 @@ def learn(
             "folder, wandb: and an export, ray: and a folder, ax: and a saved experiment.",
         ),
     ],
-    out: Annotated[Path, typer.Option(help="Folder for the learned prior.")] = Path("prior"),
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the learned prior; by default: prior.")
+    ] = None,
+    lifelong: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of a sequence that is to begin with these runs, instead of --out."
+        ),
+    ] = None,
     space: Annotated[
         Path | None, typer.Option(help="TOML file of the space; inferred by default.")
     ] = None,
@@ -173,9 +182,16 @@ def learn(
         unit=unit,
         bounds=bounds,
     )
+    if lifelong is not None:
+        from metaprior.cli._learn_lifelong import run_learn_lifelong
+
+        if out is not None or force:
+            raise ValueError("--lifelong keeps its own versions; leave --out and --force out.")
+        run_learn_lifelong(runs, lifelong, wanted=wanted, seed=seed, budget=budget, as_json=as_json)
+        return
     code = run_learn(
         runs,
-        out,
+        Path("prior") if out is None else out,
         wanted=wanted,
         seed=seed,
         budget=budget,
@@ -208,51 +224,7 @@ def report(
     run_report(prior, out, feature or [], as_json=as_json)
 
 
-@app.command()
-def suggest(
-    run: Annotated[
-        str,
-        typer.Option(help="CSV file of the run, created if missing; with --lifelong, its name."),
-    ],
-    prior: Annotated[Path | None, typer.Option(help="Folder of a saved prior.")] = None,
-    lifelong: Annotated[
-        Path | None, typer.Option(help="Folder of a sequence of runs whose prior learns.")
-    ] = None,
-    space: Annotated[
-        Path | None, typer.Option(help="TOML file of the space, to begin a sequence with.")
-    ] = None,
-    direction: Annotated[
-        str | None, typer.Option(help="maximize or minimize, to begin a sequence with.")
-    ] = None,
-    feature: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            help="What is known of the task, when its run begins; kept in the file.",
-        ),
-    ] = None,
-    n: Annotated[
-        int, typer.Option("-n", min=1, help="Number of points, for parallel evaluations.")
-    ] = 1,
-    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of all randomness.")] = 0,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the points as JSON instead of words.")
-    ] = False,
-) -> None:
-    """Propose the next points of a run, and write them into its CSV file."""
-    from metaprior.cli._suggest import run_suggest
-
-    run_suggest(
-        run,
-        prior=prior,
-        lifelong=lifelong,
-        space=space,
-        direction=direction,
-        features=feature or [],
-        n=n,
-        seed=seed,
-        as_json=as_json,
-    )
+app.command()(suggest)
 
 
 # A negative value looks like an option.
@@ -311,72 +283,23 @@ def tell(
     )
 
 
+app.command()(status)
+
+
 @app.command()
-def status(
-    storage: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[optuna:URL]", help="An Optuna storage with a sequence.", show_default=False
-        ),
-    ] = None,
-    name: Annotated[
-        str | None, typer.Option(help="Name of the sequence in the Optuna storage.")
-    ] = None,
-    run: Annotated[
-        str | None, typer.Option(help="CSV file of the run; with --lifelong, its name.")
-    ] = None,
-    prior: Annotated[Path | None, typer.Option(help="Folder of a saved prior.")] = None,
-    lifelong: Annotated[
-        Path | None, typer.Option(help="Folder of a sequence; without --run, lists its versions.")
-    ] = None,
-    restore: Annotated[
-        int | None, typer.Option(min=1, help="Use this version of the sequence from now on.")
-    ] = None,
+def doctor(
+    gpu: Annotated[
+        bool, typer.Option("--gpu", help="Show the devices that JAX sees, too: this imports JAX.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of words.")] = False,
 ) -> None:
-    """Show the status of a run, or the versions of the prior of a lifelong sequence."""
-    from metaprior.cli._status import run_status
+    """Show versions, folders, threads and devices, and what is wrong with them."""
+    from metaprior.cli._doctor import run_doctor
 
-    run_status(
-        storage,
-        name=name,
-        run=run,
-        prior=prior,
-        lifelong=lifelong,
-        restore=restore,
-        as_json=as_json,
-    )
+    run_doctor(gpu=gpu, as_json=as_json)
 
 
-env = typer.Typer(no_args_is_help=True, help="Families of tasks to study methods on.")
 app.add_typer(env, name="env")
-
-
-@env.command("list")
-def env_list(
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the families as JSON instead of a table.")
-    ] = False,
-) -> None:
-    """List all families: dimensions, tasks and run length in the benchmark, source of values."""
-    from metaprior.cli._env import list_families
-
-    list_families(as_json=as_json)
-
-
-@env.command("fetch")
-def env_fetch(
-    to: Annotated[Path, typer.Option(help="Folder for the tables.")] = Path("openml-bot"),
-    url: Annotated[
-        str | None, typer.Option(help="Address of the article in figshare's API, or of a copy.")
-    ] = None,
-) -> None:
-    """Download and verify the original OpenML-bot tables (Kühn et al. 2018); skip complete ones."""
-    from metaprior.cli._env import fetch_tables
-
-    fetch_tables(to, url=url)
-
-
 app.add_typer(study, name="study")
 
 

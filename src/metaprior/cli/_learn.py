@@ -49,7 +49,7 @@ def run_learn(
     with _undisturbed():
         place, problem = save_somewhere(prior, out, before=before)
     if as_json:
-        print(json.dumps(_as_json(prior, findings, past, place), indent=2))
+        print(json.dumps(learned_as_json(prior, findings, past, place), indent=2))
     else:
         print_learned(findings, place, console)
     if problem is not None:
@@ -73,7 +73,8 @@ def _undisturbed() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
 
 
-def _as_json(prior: Prior, findings: Findings, past: PastRuns, out: Path) -> dict[str, Any]:
+def learned_as_json(prior: Prior, findings: Findings, past: PastRuns, out: Path) -> dict[str, Any]:
+    """What was read and learned, and where the prior is, for programs."""
     return {
         "prior": str(out),
         "runs": {

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from metaprior.adapters import StudyUse
 from metaprior.cli._hosts import Host, split
-from metaprior.data import Quantity, Tasks
+from metaprior.data import Quantity, Space, Tasks
 from metaprior.data.csv import read_runs, read_space
 
 # What an option is about, for those that not every source has.
@@ -27,6 +27,7 @@ _OF_HOSTS = frozenset({"studies", "match"})
 class Wanted(NamedTuple):
     """The options about past runs; `None` or empty if not given.
 
+    - `space_file`: a TOML file of the space; `space`: one that is known without a file.
     - `value`: a column of CSV files; `metric`: the value of runs that a host has recorded.
     - `task`, `ignore`: columns of CSV files, or parameters of logged runs.
     - `studies`, `match`: names of the studies of a host.
@@ -47,6 +48,12 @@ class Wanted(NamedTuple):
     value_bounds: tuple[float, float] | None = None
     unit: str | None = None
     bounds: str | None = None
+    space: Space | None = None
+
+    @property
+    def given_space(self) -> Space | None:
+        """The space that the runs are to be read with; `None` if it is to be inferred."""
+        return self.space if self.space_file is None else read_space(self.space_file)
 
 
 class PastRuns(NamedTuple):
@@ -90,7 +97,7 @@ def _from_files(sources: list[str], wanted: Wanted) -> PastRuns:
     _refuse("CSV files", wanted, {*_OF_HOSTS, "metric"})
     read = read_runs(
         sources,
-        space=None if wanted.space_file is None else read_space(wanted.space_file),
+        space=wanted.given_space,
         value=wanted.value,
         task=wanted.task,
         direction=wanted.direction or "maximize",
@@ -106,7 +113,7 @@ def _from_files(sources: list[str], wanted: Wanted) -> PastRuns:
         read.notes,
         origin=f"{read.num_files} file{'s' if read.num_files > 1 else ''}",
         value=read.tasks.quantity.label,
-        inferred=wanted.space_file is None,
+        inferred=wanted.given_space is None,
         studies=None,
         details={"files": read.num_files, "value": read.value},
     )
@@ -114,7 +121,7 @@ def _from_files(sources: list[str], wanted: Wanted) -> PastRuns:
 
 def _from_host(host: Host, sources: list[str], wanted: Wanted) -> PastRuns:
     _refuse(host.source, wanted, {*_OF_FILES, "metric"} - host.options)
-    space = None if wanted.space_file is None else read_space(wanted.space_file)
+    space = wanted.given_space
     history = host.read(
         sources,
         studies=wanted.studies or None,

@@ -23,6 +23,8 @@ def run_suggest(
     lifelong: Path | None,
     space: Path | None,
     direction: str | None,
+    value: str | None,
+    unit: str | None,
     features: Sequence[str],
     n: int,
     seed: int,
@@ -31,11 +33,7 @@ def run_suggest(
     """Suggest the next `n` points, with a prior or with the version in use of a sequence."""
     require_one(prior, lifelong)
     if prior is not None:
-        if space is not None or direction is not None:
-            raise ValueError(
-                "--space and --direction are for a new lifelong sequence, not for a prior; leave "
-                "them out, or give --lifelong instead of --prior."
-            )
+        _refuse_beginning(space=space, direction=direction, value=value, unit=unit)
         known = features_from(features)
         used = load(prior)
         file, found = Path(run), suggest(used, run, n, seed=seed, features=known)
@@ -46,7 +44,7 @@ def run_suggest(
                 "--feature is for a prior that was learned with features of tasks, not for a "
                 "lifelong sequence; leave it out."
             )
-        sequence = _sequence(lifelong, space, direction)
+        sequence = _sequence(lifelong, space, direction, _quantity(value, unit))
         used = sequence.prior
         file, found = sequence.run_file(run), sequence.suggest(run, n, seed=seed)
     pairs = list(zip(found.rows, found.expected, strict=True))
@@ -113,15 +111,41 @@ def _per_cent(probability: float) -> str:
     return "less than 1 %" if probability < 0.5 else "more than 99 %"
 
 
-def _sequence(folder: Path, space: Path | None, direction: str | None) -> PriorSequence:
+def _refuse_beginning(**options: Any) -> None:
+    """Raise an error for options that begin a sequence, if any is given."""
+    given = [name for name, received in options.items() if received is not None]
+    if given:
+        raise ValueError(
+            f"--{given[0]} is for a new lifelong sequence, not for a prior; leave it out, or give "
+            "--lifelong instead of --prior."
+        )
+
+
+def _quantity(value: str | None, unit: str | None) -> Quantity | None:
+    if value is None and unit is None:
+        return None
+    return Quantity.of_column(Quantity().name if value is None else value, unit)
+
+
+def _sequence(
+    folder: Path, space: Path | None, direction: str | None, quantity: Quantity | None
+) -> PriorSequence:
     if space is not None:
         return PriorSequence.begin(
-            folder, space=read_space(space), direction=direction or "maximize"
+            folder,
+            space=read_space(space),
+            direction=direction or "maximize",
+            quantity=quantity,
         )
     sequence = PriorSequence(folder)
     if direction not in (None, sequence.ledger.direction):
         raise ValueError(
             f"The value of the sequence in {folder} is {sequence.ledger.direction}d; leave "
             "--direction out."
+        )
+    if quantity not in (None, sequence.ledger.quantity):
+        raise ValueError(
+            f"The value of the sequence in {folder} is called "
+            f"{sequence.ledger.quantity.label!r}; leave --value and --unit out."
         )
     return sequence

@@ -1,5 +1,7 @@
 """Files that are there whole or not at all, and locks that end with the process holding them."""
 
+from metaprior.files._cache_folder import cache_folder as cache_folder
+from metaprior.files._cache_folder import is_writable as is_writable
 from metaprior.files._lock import hold as hold
 from metaprior.files._lock import locked as locked
 from metaprior.files._read import digest_of_json as digest_of_json

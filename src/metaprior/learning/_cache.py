@@ -4,15 +4,13 @@
 deleted at any time. A cache that the user configured in JAX is left alone.
 """
 
-import os
-import sys
-import tempfile
 from pathlib import Path
 
 import jax
 from jax.experimental.compilation_cache import compilation_cache
 
-VARIABLE = "METAPRIOR_CACHE"
+from metaprior.files import cache_folder, is_writable
+
 MOST_BYTES = 512 * 2**20
 
 
@@ -22,7 +20,7 @@ def keep_programs() -> None:
     if settings["jax_compilation_cache_dir"] or not settings["jax_enable_compilation_cache"]:
         return
     folder = cache_folder()
-    if folder is None or not _is_writable(folder):
+    if folder is None or not is_writable(folder):
         return
     _remove_oldest(folder)
     jax.config.update("jax_compilation_cache_dir", str(folder))
@@ -30,28 +28,6 @@ def keep_programs() -> None:
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     # JAX looks for the folder once, at the first compilation, which may have happened before.
     compilation_cache.reset_cache()
-
-
-def cache_folder() -> Path | None:
-    """The folder for compiled programs; `None` if it is switched off or there is no home."""
-    chosen = os.environ.get(VARIABLE)
-    if chosen is not None:
-        return None if chosen.strip().lower() in ("", "off") else Path(chosen).expanduser()
-    try:
-        return _user_caches() / "metaprior"
-    except RuntimeError:
-        return None
-
-
-def _user_caches() -> Path:
-    """The folder for caches of this user; raises a `RuntimeError` if there is no home folder."""
-    if sys.platform == "win32":
-        local = os.environ.get("LOCALAPPDATA")
-        return Path(local) if local else Path.home() / "AppData" / "Local"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    named = os.environ.get("XDG_CACHE_HOME")
-    return Path(named) if named else Path.home() / ".cache"
 
 
 def _remove_oldest(folder: Path) -> None:
@@ -69,13 +45,3 @@ def _remove_oldest(folder: Path) -> None:
             excess -= found.st_size
     except OSError:
         return  # another process is deleting too, or the files are another user's
-
-
-def _is_writable(folder: Path) -> bool:
-    """Whether files can be made in `folder`, which is made if it is missing."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return True
-    except OSError:
-        return False

@@ -13,6 +13,7 @@ from metaprior.lifelong._asking import suggest as suggest
 from metaprior.lifelong._asking import tell as tell
 from metaprior.lifelong._judgement import Judgement as Judgement
 from metaprior.lifelong._judgement import judge as judge
+from metaprior.lifelong._ledger import LEDGER as LEDGER
 from metaprior.lifelong._ledger import Ledger as Ledger
 from metaprior.lifelong._sequence import PriorSequence as PriorSequence
 from metaprior.lifelong._versions import FEWEST_RUNS as FEWEST_RUNS

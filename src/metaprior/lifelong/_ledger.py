@@ -1,6 +1,7 @@
 """The ledger of a lifelong sequence in a folder: one JSON file, always whole."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,11 @@ class Ledger:
     @property
     def next_number(self) -> int:
         return 1 + max((version.number for version in self.versions), default=0)
+
+    def with_finished(self, names: Sequence[str]) -> "Ledger":
+        """With these runs finished, too."""
+        new = [name for name in names if name not in self.finished]
+        return replace(self, finished=(*self.finished, *new))
 
     def with_version(self, version: Version, *, since: "Ledger") -> "Ledger":
         """With one more version, which is in use from now on if it is kept.

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metaprior.belief import Prior
-from metaprior.data import Space, Tasks, direction_sign
+from metaprior.data import Quantity, Space, Tasks, direction_sign
 from metaprior.data.csv import Row, read_run
 from metaprior.files import locked, unwriteable
 from metaprior.lifelong._asking import RunStatus, Suggestions, status, suggest, tell
 from metaprior.lifelong._ledger import LEDGER, Ledger, read_ledger, write_ledger
+from metaprior.lifelong._past_runs import LONGEST_NAME, names_for, require_like, write_past_run
 from metaprior.lifelong._versions import FEWEST_RUNS, Version, untrained_prior
 from metaprior.store import PriorFileError, load, require_writeable
 from metaprior.words import shortened
@@ -27,8 +28,6 @@ else:  # importing it imports JAX
 RUNS, PRIORS = "runs", "priors"
 # How long to wait for another process that is learning, in seconds.
 LONGEST_LEARNING = 3600.0
-# Of a run, in bytes: what is added to it for files beside its own must fit, too.
-LONGEST_NAME = 200
 
 
 class PriorSequence:
@@ -43,9 +42,17 @@ class PriorSequence:
 
     @classmethod
     def begin(
-        cls, folder: str | Path, *, space: Space, direction: str = "maximize"
+        cls,
+        folder: str | Path,
+        *,
+        space: Space,
+        direction: str = "maximize",
+        quantity: Quantity | None = None,
     ) -> "PriorSequence":
-        """The sequence in `folder`; if there is none yet, a new one over `space`."""
+        """The sequence in `folder`; if there is none yet, a new one over `space`.
+
+        - `quantity`: what the value is called, and its unit: `Quantity("yield", "%")`.
+        """
         folder = Path(folder)
         direction_sign(direction)
         try:
@@ -54,7 +61,8 @@ class PriorSequence:
             raise unwriteable(folder, error) from None
         with locked(folder / LEDGER):
             if not (folder / LEDGER).exists():
-                write_ledger(folder, Ledger(space, direction))
+                new = Ledger(space, direction, quantity=quantity or Quantity())
+                write_ledger(folder, new)
         sequence = cls(folder)
         known = sequence.ledger
         if (known.space, known.direction) != (space, direction):
@@ -62,7 +70,30 @@ class PriorSequence:
                 f"There is a sequence over {known.space} in {folder}, whose value is "
                 f"{known.direction}d; leave --space and --direction out, or name another folder."
             )
+        if quantity not in (None, known.quantity):
+            raise ValueError(
+                f"The value of the sequence in {folder} is called {known.quantity.label!r}; leave "
+                "--value and --unit out, or name another folder."
+            )
         return sequence
+
+    def add(self, tasks: Tasks) -> list[str]:
+        """Make past runs part of the sequence, finished: what each is called there.
+
+        They are written into run files; `learn` learns from them. Runs that the sequence has are
+        left as they are.
+
+        - `tasks`: over the space of the sequence, without features, such as `read_runs` returns.
+        """
+        names = names_for(tasks)
+        with locked(self.folder / LEDGER):
+            ledger = self.ledger
+            require_like(ledger, tasks, self.folder)
+            (self.folder / RUNS).mkdir(exist_ok=True)
+            for index, name in enumerate(names):
+                write_past_run(self.run_file(name), tasks, index, ledger.quantity)
+            write_ledger(self.folder, ledger.with_finished(names))
+        return names
 
     @property
     def ledger(self) -> Ledger:
@@ -137,9 +168,7 @@ class PriorSequence:
                 f"{path} has no value yet, so there is nothing to learn; tell one before --finish."
             )
         with locked(self.folder / LEDGER):
-            ledger = self.ledger
-            if path.stem not in ledger.finished:
-                write_ledger(self.folder, replace(ledger, finished=(*ledger.finished, path.stem)))
+            write_ledger(self.folder, self.ledger.with_finished([path.stem]))
         return self.learn(budget=budget, seed=seed, on_progress=on_progress)
 
     def learn(

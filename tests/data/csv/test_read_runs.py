@@ -197,6 +197,21 @@ LAB = """date;operator;when;temp;comment;remark;yield [%]
 """
 
 
+def test_read_runs_leaves_out_readings_that_most_files_lack(tmp_path):
+    files = {f"{name}.csv": "x,y\n0.1,1\n0.2,2\n0.4,3\n" for name in "abc"}
+    # A run file of `suggest`, with a column that the user has added.
+    files["run.csv"] = "x,y,humidity\n0.1,1,\n0.2,2,41\n0.3,4,43.5\n"
+    note = (
+        "The column 'humidity' is in a few of the files only: left out; if it is a dimension, add "
+        "it to the others."
+    )
+    paths = write(tmp_path, files)
+    read = read_runs(paths)
+    assert read.space.names == ("x",) and note in read.notes
+    given = read_runs(paths, space=Space(x=Real(0, 1)))
+    assert len(given.tasks) == 4 and note in given.notes
+
+
 def test_read_runs_leaves_out_what_says_something_beside_the_point(tmp_path):
     other = LAB.replace("2026-10-01", "2026-10-02").replace("Anna", "Ben")
     files = {"a.csv": LAB, "b.csv": other}
@@ -342,7 +357,7 @@ SPACE = Space(x=Real(0, 2.6), act=Categorical(["relu", "tanh"]))
             "c.csv has no column 'act', which a.csv has; add it, or leave one of the files out.",
         ),
         (
-            RUNS | {"c.csv": "x,act,z,y\n1,relu,2,3\n"},
+            RUNS | {f"{name}.csv": "x,act,z,y\n1,relu,2,3\n2,tanh,4,3\n" for name in "cd"},
             {},
             "c.csv has the column 'z', which a.csv lacks; remove it, or leave it out with "
             "--ignore (ignore=... in Python).",

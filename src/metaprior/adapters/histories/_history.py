@@ -94,7 +94,7 @@ def history_of(
     - `features`: attributes of the studies that say something of the task.
     - `no_feature`: the sentence for an attribute that no study has, given its name and what there
       is.
-    - `quantity`: what the value is called.
+    - `quantity`: what the value is called; by default as all studies call it that name it.
     """
     placed = _placed(found, where, space)
     used = placed.used
@@ -107,9 +107,9 @@ def history_of(
         features=_features(used, features, no_feature),
         value_bounds=value_bounds,
         names=[study.name for study in used],
-        quantity=quantity,
+        quantity=quantity or _quantity(used),
     )
-    notes = [*placed.notes, *_note_on_directions(used, direction)]
+    notes = [*placed.notes, *_note_on_directions(used, direction), *_note_on_metrics(used)]
     return History(tasks, [study.name for study in used], placed.studies, notes)
 
 
@@ -215,6 +215,26 @@ def _note_on_directions(used: list[StudyTrials], direction: str) -> list[str]:
     other = {"maximize": "minimized", "minimize": "maximized"}[direction]
     several = f"{len(turned)} studies are" if len(turned) > 1 else "One study is"
     return [f"{several} {other} ({listed(turned)}): values are negated, to be {direction}d."]
+
+
+def _metrics(used: list[StudyTrials]) -> list[str]:
+    """What the studies call their value, each name once."""
+    return list(dict.fromkeys(study.metric for study in used if study.metric.strip()))
+
+
+def _quantity(used: list[StudyTrials]) -> Quantity | None:
+    metrics = _metrics(used)
+    return Quantity.of_column(metrics[0]) if len(metrics) == 1 else None
+
+
+def _note_on_metrics(used: list[StudyTrials]) -> list[str]:
+    metrics = _metrics(used)
+    if len(metrics) < 2:
+        return []
+    return [
+        f"The studies call their value {_quoted(metrics)}: check that it is the same everywhere; "
+        "it stays without a name."
+    ]
 
 
 def _quoted(names: list[str]) -> str:

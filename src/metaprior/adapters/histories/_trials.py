@@ -33,6 +33,7 @@ class StudyTrials(NamedTuple):
     - `left_out`: how many others there are, by reason.
     - `reason`: why the study as a whole cannot be used; empty if it can.
     - `attributes`: of the study, as its user set them.
+    - `metric`: what the study calls its value; empty if it does not say.
     """
 
     name: str
@@ -41,6 +42,7 @@ class StudyTrials(NamedTuple):
     left_out: dict[str, int]
     reason: str = ""
     attributes: Mapping[str, Any] = {}
+    metric: str = ""
 
     def keeping(self, trials: list[UsableTrial], *, others: str, reason: str) -> "StudyTrials":
         """The study with these trials only; the others are counted under the word `others`, and

@@ -18,3 +18,4 @@ from metaprior.adapters.optuna._lifelong import SequenceStatus as SequenceStatus
 from metaprior.adapters.optuna._lifelong import restore as restore
 from metaprior.adapters.optuna._lifelong import versions_in as versions_in
 from metaprior.adapters.optuna._sampler import MetaPriorSampler as MetaPriorSampler
+from metaprior.adapters.optuna._stop import StopWhenDone as StopWhenDone

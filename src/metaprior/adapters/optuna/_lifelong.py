@@ -37,6 +37,7 @@ from metaprior.adapters.optuna._sampler import MetaPriorSampler
 from metaprior.adapters.optuna._storage import reading, reason_of
 from metaprior.adapters.optuna._trial_seeded import TrialSeededSampler
 from metaprior.adapters.optuna._version_store import ArtifactVersionStore, FolderVersionStore
+from metaprior.bo import StoppingHint
 from metaprior.data import Space
 from metaprior.lifelong import Version, untrained_prior
 
@@ -96,6 +97,14 @@ class LifelongSampler(BaseSampler):
         """
         study.set_user_attr(MEMBER, self._settings.name)
         study.set_user_attr(FINISHED, True)
+
+    def stopping(self, study: Study, tolerance: float | None = None) -> StoppingHint | None:
+        """Whether it is worth going on; see `MetaPriorSampler.stopping`."""
+        with self._lock:
+            sampler = self._sampler_for(study)
+        # Before the first complete trial there may be no model.
+        is_model = isinstance(sampler, MetaPriorSampler)
+        return sampler.stopping(study, tolerance) if is_model else None
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         with self._lock:

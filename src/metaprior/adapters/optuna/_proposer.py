@@ -22,7 +22,7 @@ from metaprior.adapters.optuna._study_window import (
 )
 from metaprior.adapters.optuna._values import Objectives, OneValue, optimizer_for
 from metaprior.belief import Priors
-from metaprior.bo import MultiOptimizer, Window
+from metaprior.bo import MultiOptimizer, StoppingHint, Window
 from metaprior.words import listed
 
 # Workers between the start of a trial and its first parameter are counted up to this number.
@@ -97,6 +97,20 @@ class StudyProposer:
         assert self._window is not None
         self._proposals[_name(trial)] = self._window.decode(branch.ask(1, fixed=fixed)[0])
         return self._proposals[_name(trial)]
+
+    def stopping(self, study: Study, tolerance: float | None) -> StoppingHint | None:
+        """Whether it is worth going on; `None` before the first complete trial."""
+        self._read(study, _all_trials(study))
+        if self._window is None:
+            return None
+        branch = self._optimizer.fork(seed=self._seed_now())
+        if isinstance(branch, MultiOptimizer):
+            raise ValueError(
+                f"Study {study.study_name!r} has several objectives or constraints, and the hint "
+                "when to stop is about one value; use another rule to end it."
+            )
+        self._tell_pruned(study, branch)
+        return branch.stopping(tolerance)
 
     def _departed(self, params: dict[str, Any], name: str) -> dict[str, Any]:
         """What a trial has chosen, in the window, and that the parameter `name` exists if that is

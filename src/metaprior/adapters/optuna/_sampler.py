@@ -20,6 +20,7 @@ from metaprior.adapters.optuna._trial_seeded import TrialSeededSampler
 from metaprior.adapters.optuna._values import VALUE, Objectives
 from metaprior.adapters.optuna._version_store import pack, unpack
 from metaprior.belief import Prior, Priors
+from metaprior.bo import StoppingHint
 from metaprior.data import Features, Space
 from metaprior.store import is_folder_of_priors, load, load_priors
 
@@ -161,6 +162,16 @@ class MetaPriorSampler(BaseSampler):
             if shared is not None or proposer.models(param_name):
                 proposal = proposer.complete(study, trial, param_name)
         return self._value(proposal, study, trial, param_name, param_distribution)
+
+    def stopping(self, study: Study, tolerance: float | None = None) -> StoppingHint | None:
+        """Whether it is worth going on with a study of one objective; `None` before its first
+        complete trial. See `StopWhenDone` for a callback that ends the study.
+
+        - `tolerance`: what is near enough to the optimum, in the units of the value; by default a
+          twentieth of the distance from the median of the function to its optimum.
+        """
+        with self._lock:
+            return self._proposer(study).stopping(study, tolerance)
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         self._independent.before_trial(study, trial)

@@ -52,7 +52,8 @@ def read_trials(name: str, storage: BaseStorage) -> StudyTrials:
             usable.append(_usable(trial, {"": float(trial.value)}))
     reason = TOO_FEW_TRIALS if len(usable) < FEWEST_TRIALS else ""
     direction = "maximize" if maximized else "minimize"
-    return StudyTrials(name, direction, usable, dict(left_out), reason, study.user_attrs)
+    (metric,) = study.metric_names or [""]
+    return StudyTrials(name, direction, usable, dict(left_out), reason, study.user_attrs, metric)
 
 
 def read_outputs_of(name: str, storage: BaseStorage, outputs: Mapping[str, str]) -> StudyTrials:

@@ -7,7 +7,7 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial
 
 from metaprior.belief import Prior, Priors
-from metaprior.bo import MultiOptimizer, Optimizer, Window
+from metaprior.bo import MultiOptimizer, Optimizer, StoppingHint, Window
 from metaprior.data import Points, Space
 
 # What the objective is called where one prior is given for a study of one objective.
@@ -34,6 +34,9 @@ class OneValue:
 
     def expect(self, points: Points) -> None:
         self.optimizer.expect(points)
+
+    def stopping(self, tolerance: float | None) -> StoppingHint | None:
+        return self.optimizer.stopping(tolerance)
 
     def fork(self, *, seed: int) -> "OneValue":
         return OneValue(self.name, self.optimizer.fork(seed=seed))

@@ -1,4 +1,4 @@
-"""Columns that say something beside the point: dates, remarks, and what is empty."""
+"""Columns that say something beside the point: dates, remarks, what is empty or in few files."""
 
 import re
 from collections.abc import Sequence
@@ -12,6 +12,8 @@ _WHEN = re.compile(rf"{_DATE}|{_TIME}|{_DATE}[T ]{_TIME}", re.IGNORECASE)
 
 # Text that is in more of the files than this may be a dimension that others lack.
 MOST_WITH_REMARKS = 0.5
+# What fewer of the files have is nothing that was chosen in the others: a reading beside the run.
+FEWEST_WITH_DIMENSION = 0.5
 
 
 def beside_the_point(runs: Sequence[Sequence[str]], *, share: float) -> str | None:
@@ -32,4 +34,6 @@ def beside_the_point(runs: Sequence[Sequence[str]], *, share: float) -> str | No
         return "is not in all of the files, and never changes within a run: left out"
     if share <= MOST_WITH_REMARKS and texts > len(filled) / 2:
         return "holds text, and is in a few of the files only: left out"
+    if share < FEWEST_WITH_DIMENSION:
+        return "is in a few of the files only: left out; if it is a dimension, add it to the others"
     return None

@@ -124,15 +124,19 @@ class RunFile:
         found = number(with_point(text))
         return None if found is None else float(found)
 
-    def append(self, points: Sequence[Point]) -> "RunFile":
-        """Write `points` below the others, their value cells empty; the file as it is then."""
+    def append(self, points: Sequence[Point], values: Sequence[float] | None = None) -> "RunFile":
+        """Write `points` below the others; the file as it is then.
+
+        - `values`: what was observed at each; by default the value cells stay empty.
+        """
         text = self._text()
         if text and not text.endswith(("\n", "\r")):
             text += self.dialect.line_end
         if not self.data.strip():
             text = self._line([shielded(name) for name in self.header])
-        for point in points:
-            cells = {**self.features, **point}
+        told = [None] * len(points) if values is None else values
+        for point, value in zip(points, told, strict=True):
+            cells = {**self.features, **point, self.value: value}
             text += self._line([self._cell(cells.get(name)) for name in self.header])
         return self._written(text, len(self.rows) + len(points))
 
