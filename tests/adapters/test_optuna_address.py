@@ -1,10 +1,13 @@
 """No part of an address that may be a password is ever shown."""
 
+import traceback
+
 import pytest
 from typer.testing import CliRunner
 
 from metaprior.adapters._address import shown_address, without_secrets
 from metaprior.adapters.optuna import read_history
+from metaprior.adapters.optuna._relearning import opened
 from metaprior.cli._app import app
 
 SECRETS = [
@@ -36,6 +39,37 @@ def test_read_history_hides_secrets_in_every_part_of_an_address(address, tmp_pat
         assert done.exit_code == 2 and done.stderr.startswith("Error: ")
         if "://" in address:
             assert "s3cr3t" not in done.output
+
+
+@pytest.mark.parametrize("address", SECRETS)
+def test_status_and_samplers_hide_secrets_in_every_part_of_an_address(
+    address, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    for source in (address, f"optuna:{address}"):
+        done = CliRunner().invoke(app, ["status", source, "--name", "ovens"])
+        assert done.exit_code == 2 and done.stderr.startswith("Error: ")
+        assert "s3cr3t" not in done.output
+    if address.startswith(("journal", "sqlite")):  # which are created
+        return
+    with pytest.raises(ValueError) as caught:
+        opened(address)
+    shown = "".join(traceback.format_exception(caught.value))
+    assert "s3cr" not in shown.replace(f'"{address}"', "")
+    assert str(caught.value).endswith(".") and "\n" not in str(caught.value)
+
+
+def test_samplers_say_how_to_write_an_at_in_a_password():
+    address = "@".join(["postgresql://me:hun", "ter" + "2", "h/db"])
+    with pytest.raises(ValueError, match=r"me:\*\*\*@h/db has an @ in its .*; write %40") as caught:
+        opened(address)
+    assert "ter2" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_opened_takes_braces_in_an_address(tmp_path):
+    storage = opened(f"sqlite:///{tmp_path}/past{{1}}.db")
+    assert (tmp_path / "past{1}.db").is_file()
+    storage.remove_session()
 
 
 def test_read_history_says_how_to_write_an_at_in_a_password():

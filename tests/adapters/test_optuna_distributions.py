@@ -136,6 +136,26 @@ def test_merged_dimension_covers_several_distributions(distributions, values, di
 
 
 @pytest.mark.parametrize(
+    ("lists", "choices", "is_noted"),
+    [
+        ([[None, "None", "a"]], ["None", "a"], True),
+        ([[None, "a"], ["None", "a"]], ["None", "a"], True),
+        ([[float("nan"), "nan", 1]], ["nan", 1], True),
+        ([[None, "a"], [None, "b"]], ["None", "a", "b"], False),
+        ([["None", "a"]], ["None", "a"], False),
+        ([[True, "True", 1.5]], [True, "True", 1.5], False),
+    ],
+)
+def test_merged_dimension_notes_values_that_become_the_text_of_another(lists, choices, is_noted):
+    distributions = [CategoricalDistribution(each) for each in lists]
+    merged = merged_dimension(distributions, lists[0])
+    assert list(merged.dimension.choices) == choices
+    noted = [remark for remark in merged.remarks if "each the same choice as that text" in remark]
+    assert len(noted) == is_noted
+    assert not noted or str(choices[0]) in noted[0]
+
+
+@pytest.mark.parametrize(
     ("value", "distribution", "expected"),
     [
         (0.26, FloatDistribution(0, 1), 0.26),

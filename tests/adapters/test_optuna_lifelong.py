@@ -22,7 +22,8 @@ from typer.testing import CliRunner
 import metaprior as mp
 from metaprior.adapters import pack, unpack
 from metaprior.adapters.optuna import MetaPriorSampler, restore, versions_in
-from metaprior.adapters.optuna._ledger import HEARTBEAT, StorageLedger
+from metaprior.adapters.optuna._heartbeat import HEARTBEAT, heartbeat
+from metaprior.adapters.optuna._ledger import StorageLedger
 from metaprior.adapters.optuna._relearning import finished_studies
 from metaprior.adapters.optuna._version_store import FolderVersionStore
 from metaprior.cli._app import app
@@ -189,16 +190,64 @@ def test_lifelong_sampler_does_not_wait_for_a_learning_worker(tmp_path, learning
     past_studies(storage, "a", "b")
     other = StorageLedger(storage, NAME, expires=3600.0)
     busy = other.study.ask()
-    busy.set_user_attr(HEARTBEAT, time.time())
+    busy.set_user_attr(HEARTBEAT, heartbeat())
     sampler = sampler_for(storage, tmp_path, expires=3600.0)
     study = run_study(storage, "c", sampler, trials=1)
     assert sampler.version == 0 and "metaprior:version" not in study.user_attrs
     # It died: its heart has not beaten for longer than it may.
-    busy.set_user_attr(HEARTBEAT, time.time() - 3601.0)
+    here, now, clock = heartbeat()
+    busy.set_user_attr(HEARTBEAT, [here, now - 3601.0, clock])
     study.optimize(objective, n_trials=1)
     assert sampler.version == 1 and study.user_attrs["metaprior:version"] == 1
     states = [trial.state for trial in other.study.get_trials()]
     assert states == [TrialState.FAIL, TrialState.COMPLETE]
+
+
+@pytest.mark.parametrize("ahead", [-3600.0, 3600.0])
+def test_storage_ledger_judges_no_worker_by_a_wall_clock(ahead):
+    """One on another machine, whose clock is wrong: it lives as long as its heart beats."""
+    storage = InMemoryStorage()
+    ledger = StorageLedger(storage, NAME, expires=0.2)
+    far = ledger.study.ask()
+    for _ in range(3):
+        far.set_user_attr(HEARTBEAT, ["far", 12.5, f"{time.time() + ahead}"])
+        assert ledger.is_learning()
+        time.sleep(0.11)
+        far.set_user_attr(HEARTBEAT, ["far", 12.6, f"{time.time() + ahead}"])
+        # Another process of this machine looks on where the first one left off.
+        assert StorageLedger(storage, NAME, expires=0.2).is_learning()
+        time.sleep(0.11)
+    assert ledger.is_learning()
+    time.sleep(0.21)
+    assert not StorageLedger(storage, NAME, expires=0.2).is_learning()
+
+
+def test_storage_ledger_judges_workers_that_wrote_the_time(tmp_path):
+    """As they did before; an hour ahead, one that died blocked learning for an hour."""
+    ledger = StorageLedger(InMemoryStorage(), NAME, expires=0.1)
+    for said in (time.time() + 3600.0, None, "noon", []):
+        trial = ledger.study.ask()
+        if said is not None:
+            trial.set_user_attr(HEARTBEAT, said)
+        assert ledger.is_learning()
+        time.sleep(0.11)
+        assert not ledger.is_learning()
+
+
+def test_finished_studies_are_in_the_order_in_which_they_joined(tmp_path, learning, monkeypatch):
+    """Even if the clock is set back between them."""
+    learning([0.5])
+    storage = InMemoryStorage()
+    monkeypatch.setattr(time, "time", lambda: 1e9)
+    past_studies(storage, "a", "b")
+    monkeypatch.setattr(time, "time", lambda: 5e8)
+    sampler = sampler_for(storage, tmp_path)
+    study = run_study(storage, "c", sampler, trials=1)
+    assert finished_studies(storage, NAME, study) == ["a", "b"]
+    later = run_study(storage, "d", sampler, trials=1)
+    assert finished_studies(storage, NAME, later) == ["a", "b", "c"]
+    assert finished_studies(storage, NAME, None) == ["a", "b", "c"]
+    assert finished_studies(storage, NAME, study) == ["a", "b"]
 
 
 def test_storage_ledger_gives_the_lock_to_the_lowest_number():

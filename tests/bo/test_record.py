@@ -1,6 +1,8 @@
 """A run that survives a restart, and what an optimiser is told and made of."""
 
+import hashlib
 import json
+import os
 import subprocess
 import sys
 
@@ -71,6 +73,75 @@ def test_optimizer_load_refuses_other_priors_and_other_files(prior, hill_runs, t
             mp.Optimizer.load(path, prior)
     with pytest.raises(ValueError, match="cannot be read: no such file"):
         mp.Optimizer.load(tmp_path / "none.json", prior)
+
+
+def resealed(path, change):
+    """Damage by whoever makes the checksum right."""
+    said = json.loads(path.read_text())
+    del said["sha256"]
+    change(said)
+    plain = json.dumps(said, sort_keys=True, separators=(",", ":"))
+    said["sha256"] = hashlib.sha256(plain.encode()).hexdigest()
+    path.write_text(json.dumps(said))
+
+
+FORGED = {
+    "asked is text": lambda run: run.update(num_asked="3"),
+    "asked is negative": lambda run: run.update(num_asked=-1),
+    "asked is a fraction": lambda run: run.update(num_asked=1.5),
+    "seed is text": lambda run: run.update(seed="x"),
+    "pending is narrow": lambda run: run.update(pending=[[0.5]]),
+    "pending is ragged": lambda run: run.update(pending=[[0.5, 0.5], [0.5]]),
+    "pending is empty rows": lambda run: run.update(pending=[[]]),
+    "pending is outside": lambda run: run.update(pending=[[0.5, 1.5]]),
+    "pending is huge": lambda run: run.update(pending=[[0.5, 10**400]]),
+    "pending is no number": lambda run: run.update(pending=[[0.5, None]]),
+    "value is text": lambda run: run["told"][0].update(value="4.5"),
+    "value is huge": lambda run: run["told"][0].update(value=10**200),
+    "point is a list": lambda run: run["told"][0].update(point=[0.5]),
+    "point is elsewhere": lambda run: run["told"][0].update(point={"x": 1e9, "z": 2}),
+    "stopped is a number": lambda run: run["told"][0].update(stopped=0),
+    "features are a list": lambda run: run.update(features=[1]),
+    "features are unknown": lambda run: run.update(features={"magic": 1}),
+    "version is newer": lambda run: run.update(format_version=3),
+}
+
+
+@pytest.mark.parametrize("change", FORGED.values(), ids=FORGED.keys())
+def test_optimizer_load_refuses_what_save_never_wrote_in_one_sentence(prior, tmp_path, change):
+    path = begun(prior).save(tmp_path / "run.json")
+    resealed(path, change)
+    with pytest.raises(ValueError, match=r"run\.json is no run that Optimizer.save") as caught:
+        mp.Optimizer.load(path, prior)
+    assert "\n" not in str(caught.value) and str(caught.value).endswith("restore it from a copy.")
+
+
+def test_optimizer_load_refuses_damage_and_pipes_at_once(prior, tmp_path):
+    path = begun(prior).save(tmp_path / "run.json")
+    path.write_text(path.read_text().replace("4.5", "4.6"))
+    with pytest.raises(ValueError, match="its SHA-256 is not the one it was saved with"):
+        mp.Optimizer.load(path, prior)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(ValueError, match="run.json cannot be read: not a plain file; check it."):
+        mp.Optimizer.load(path, prior)
+
+
+def test_optimizer_load_takes_a_run_without_pending_queries(prior, tmp_path):
+    optimizer = mp.Optimizer(prior)
+    assert mp.Optimizer.load(optimizer.save(tmp_path / "none.json"), prior).pending == []
+    optimizer.tell({"x": 0.0, "z": 1.0}, 1.5)
+    loaded = mp.Optimizer.load(optimizer.save(tmp_path / "run.json"), prior)
+    assert loaded.pending == [] and loaded.history == optimizer.history
+
+
+def test_optimizer_load_reads_runs_without_a_checksum(prior, tmp_path):
+    """As they were written before."""
+    path = begun(prior).save(tmp_path / "run.json")
+    said = json.loads(path.read_text())
+    del said["sha256"]
+    path.write_text(json.dumps(said | {"format_version": 1}))
+    assert mp.Optimizer.load(path, prior).history == begun(prior).history
 
 
 def test_condition_refuses_texts_and_bools(prior):

@@ -240,17 +240,20 @@ def test_learn_command_saves_in_a_second_place_if_the_first_fails(
     assert mp.load(f"{out}-2").findings == Findings("Learned.")
 
 
+@pytest.mark.parametrize("force", [(), ("--force",)])
 def test_learn_command_keeps_both_priors_of_two_that_end_at_once(
-    runs, learned, tmp_path, monkeypatch
+    runs, learned, tmp_path, monkeypatch, force
 ):
     out = tmp_path / "prior"
+    if force:
+        assert invoke("learn", runs, "--out", out).exit_code == 0
 
     def learn(tasks, **options):
         quick_learn(tasks, Findings("The other one.")).save(out)
         return quick_learn(tasks, Findings("This one."))
 
     monkeypatch.setattr(_learn, "learn", learn)
-    done = invoke("learn", runs, "--out", out)
+    done = invoke("learn", runs, "--out", out, *force)
     assert done.exit_code == 2
     assert f"Another prior has been saved in {out} already. The prior that was" in done.stderr
     assert mp.load(out).findings == Findings("The other one.")

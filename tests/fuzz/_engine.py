@@ -92,10 +92,10 @@ def run_case(tally: Tally, target: Target, folder: Path, seed: int, number: int)
 
 def table(tallies: Mapping[str, Tally]) -> str:
     """The counts as lines of text, and what failed, like with like."""
-    lines = [f"{'target':14}{'cases':>8}{'accepted':>10}{'refused':>9}{'failed':>8}{'slowest':>9}"]
+    lines = [f"{'target':16}{'cases':>8}{'accepted':>10}{'refused':>9}{'failed':>8}{'slowest':>9}"]
     for name, tally in tallies.items():
         counts = f"{tally.cases:8}{tally.accepted:10}{tally.refused:9}{len(tally.failures):8}"
-        lines.append(f"{name:14}{counts}{tally.slowest:8.2f}s")
+        lines.append(f"{name:16}{counts}{tally.slowest:8.2f}s")
     for name, tally in tallies.items():
         kinds = Counter(failure.partition(": ")[2] for failure in tally.failures)
         for kind, count in kinds.most_common(20):

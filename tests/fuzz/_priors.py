@@ -1,17 +1,22 @@
 """Saved priors: damaged by chance, which the checksums find, and by forged checksums."""
 
+import hashlib
 import json
+import os
 import shutil
 from pathlib import Path
 
 import numpy as np
 
 import metaprior as mp
+from metaprior.belief import SavedContents
+from metaprior.lifelong import untrained_prior
 from tests.fuzz._damage import as_text, choice, damaged_bytes, damaged_value
 from tests.saved import arrays_of, reseal
 
 EARLIER = Path(__file__).parents[1] / "store"
 SAVED = sorted(path.parent for path in EARLIER.glob("format_*/*/prior.json"))
+SPACE = mp.Space(x=mp.Real(0.0, 1.0), c=mp.Categorical(["a", "b"]))
 POINTS = [{"x": -0.5}, {"x": 0.4}]
 RUN = ([{"x": 0.0}, {"x": 1.0}], [-0.2, -0.3])
 
@@ -34,7 +39,8 @@ def damaged_prior(rng: np.random.Generator, folder: Path) -> None:
 def forged_prior(rng: np.random.Generator, folder: Path) -> None:
     """A prior with right checksums, or of a format without them, that says impossible things.
 
-    If it is taken, its predictions are finite, or it is an error to ask for them.
+    If it is taken, its predictions are finite, or it is an error to ask for them. Those of a method
+    without a form in NumPy are compiled, which takes seconds of whatever is asked: not here.
     """
     source = choice(rng, SAVED)
     if rng.random() < 0.5:
@@ -55,11 +61,69 @@ def forged_prior(rng: np.random.Generator, folder: Path) -> None:
         except (RecursionError, TypeError):  # not even a forger can write this
             return
     prior = mp.load(folder)
+    if not isinstance(prior.contents, SavedContents):
+        return
     with np.errstate(all="ignore"):
         mean, std = prior.condition(*RUN).predict(POINTS)
     assert np.isfinite(mean).all() and np.isfinite(std).all(), "predictions that are no numbers"
     mp.Optimizer(prior, seed=0)
     prior.save(folder.parent / "again")
+
+
+def several_priors(rng: np.random.Generator, folder: Path) -> None:
+    """A folder of several priors whose list is damaged as bytes or as JSON."""
+    one, two = (untrained_prior(SPACE, direction) for direction in ("maximize", "minimize"))
+    priors = mp.Priors({"a": one, "b": two}, {"c": two, "d": None})
+    folder = priors.save(folder / "priors")
+    path = folder / "priors.json"
+    whole = path.read_bytes()
+    if rng.random() < 0.4:
+        path.write_bytes(damaged_bytes(rng, whole))
+    else:
+        path.write_text(as_text(damaged_value(rng, json.loads(whole))))
+    loaded = mp.load_priors(folder)
+    assert all(prior.space == SPACE for prior in loaded.learned.values())
+    # Another name, or a value less, is what nothing else contradicts.
+    assert len(loaded.objectives) <= 2 and len(loaded.constraints) <= 2
+
+
+def run_in_python(rng: np.random.Generator, folder: Path) -> None:
+    """The file of an optimiser: damaged by chance, or forged with a right checksum."""
+    prior = untrained_prior(SPACE, "maximize")
+    optimizer = mp.Optimizer(prior)
+    for point, value in (({"x": 0.5, "c": "a"}, 1.5), ({"x": 0.25, "c": "b"}, None)):
+        optimizer.tell(point, value)
+    path = optimizer.save(folder / "run.json")
+    whole = path.read_bytes()
+    if rng.random() < 0.02:
+        path.unlink()
+        os.mkfifo(path)
+    elif rng.random() < 0.3:
+        path.write_bytes(damaged_bytes(rng, whole))
+    else:
+        told = json.loads(whole)
+        if rng.random() < 0.15:  # which is no damage
+            told["told"][0]["value"] = float(rng.normal())
+        elif rng.random() < 0.7:  # another space is no run of this prior
+            name = choice(rng, ("told", "pending", "seed", "num_asked", "features"))
+            told[name] = damaged_value(rng, told[name])
+        else:
+            told = damaged_value(rng, told)
+        if isinstance(told, dict):
+            told["sha256"] = _digest({k: v for k, v in told.items() if k != "sha256"})
+        path.write_text(as_text(told))
+    loaded = mp.Optimizer.load(path, prior)
+    SPACE.encode([loaded.ask()])
+    assert all(np.isfinite(value) for _, value in loaded.observations)
+    assert loaded.save(folder / "again.json").is_file()
+
+
+def _digest(content: dict) -> str:
+    try:
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    except (RecursionError, TypeError):
+        return ""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _damaged_arrays(rng: np.random.Generator, tensors: dict) -> dict:

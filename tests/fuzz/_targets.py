@@ -1,8 +1,9 @@
 """All targets by name."""
 
 from tests.fuzz._api import optimizer, spaces, tasks
+from tests.fuzz._commands import commands
 from tests.fuzz._engine import Target
-from tests.fuzz._priors import damaged_prior, forged_prior
+from tests.fuzz._priors import damaged_prior, forged_prior, run_in_python, several_priors
 from tests.fuzz._sequences import lifelong
 from tests.fuzz._storages import journal, sqlite
 from tests.fuzz._tables import past_runs, run_file, space_file
@@ -19,4 +20,7 @@ TARGETS: dict[str, Target] = {
     "space": spaces,
     "tasks": tasks,
     "optimizer": optimizer,
+    "several priors": several_priors,
+    "run in Python": run_in_python,
+    "commands": commands,
 }

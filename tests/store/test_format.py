@@ -6,7 +6,9 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import replace
+from pathlib import Path
 
 import equinox as eqx
 import jax
@@ -382,10 +384,35 @@ NESTED_DAMAGES = {
     "members are text": (nested(lambda b: b | {"members": "2"}), "members of Ensemble is '2'"),
     "no members": (nested(lambda b: b | {"members": 0}), "`members` of Ensemble is 0"),
     "other members": (nested(lambda b: b | {"members": 3}), "does not fit prior.json"),
+    "very many members": (nested(lambda b: b | {"members": 300_000}), "does not fit prior.json"),
+    "huge network": (
+        nested(lambda b: b | {"base": {"name": "NeuralProcess", "width": 10**9}}),
+        "does not fit prior.json",
+    ),
+    "negative size": (
+        nested(lambda b: b | {"base": {"name": "NeuralProcess", "width": -3}}),
+        "does not fit prior.json",
+    ),
+    "very deep network": (
+        nested(lambda b: b | {"base": {"name": "NeuralProcess", "depth": 300_000}}),
+        "`depth` is 300000; give a whole number from 1 to 100",
+    ),
+    "hyper-prior is a number": (
+        nested(lambda b: b | {"base": b["base"] | {"hyper_prior": 1e-320}}),
+        "hyper_prior of FPacohMap is 1e-320, which is not a process",
+    ),
     "magic": (nested(lambda b: b | {"magic": 1}), "magic"),
     "trust is text": (
         edited(lambda d: d | {"method": d["method"] | {"prior_trust": "0.9"}}),
         "prior_trust of Guarded is '0.9', which is not a number",
+    ),
+    "trust is certain": (
+        edited(lambda d: d | {"method": d["method"] | {"prior_trust": 1.0}}),
+        "The trust of Guarded must satisfy",
+    ),
+    "trust is infinite": (
+        edited(lambda d: d | {"method": d["method"] | {"temperature": -1e308}}),
+        "`temperature` of Guarded is -1e+308",
     ),
     "too deep": (nested(lambda b: wrapped(40)), "nested more than 4 deep"),
 }
@@ -394,11 +421,23 @@ NESTED_DAMAGES = {
 @pytest.mark.parametrize(("damage", "problem"), NESTED_DAMAGES.values(), ids=NESTED_DAMAGES.keys())
 def test_load_names_damage_in_nested_methods_in_one_sentence(saved_nested, damage, problem):
     damage(saved_nested)
+    began = time.process_time()
     with pytest.raises(PriorFileError) as caught:
         mp.load(saved_nested)
+    assert time.process_time() - began < 5.0
     text = str(caught.value)
     assert str(saved_nested) in text and problem in text, text
     assert "\n" not in text and text.endswith("."), text
+
+
+@pytest.mark.parametrize("weights", [(-np.inf, 0.05), (0.5, 0.6), (0.5, 0.0)])
+def test_load_rejects_weights_that_leave_nothing(tmp_path, weights):
+    source = Path(__file__).parent / "format_2" / "weighed_fpacoh_map"
+    folder = mp.load(source).save(tmp_path / "prior")
+    named = dict(zip(("past_weight", "plain_weight"), weights, strict=True))
+    reseal(folder, description=lambda d: d | {"method": d["method"] | named})
+    with pytest.raises(PriorFileError, match="of Weighed are"):
+        mp.load(folder)
 
 
 def test_load_rejects_arrays_of_another_prior(saved, tmp_path):

@@ -243,8 +243,11 @@ def guard_around(
 
 
 def _guard(settings: Settings, averaged: AveragedBelief, learned: AbstractBelief) -> GuardedBelief:
-    numbers = (settings[name] for name in GuardSettings._fields)
-    return GuardedBelief(learned, averaged, GuardSettings(*numbers))
+    guard = GuardSettings(*(settings[name] for name in GuardSettings._fields))
+    thresholds = 0.0 < guard.nothing_below <= guard.all_above <= guard.prior_trust < 1.0
+    if not thresholds or guard.temperature < 0.0:
+        raise ValueError(f"there is no guard with {guard}")
+    return GuardedBelief(learned, averaged, guard)
 
 
 def _weighed(settings: Settings, arrays: StackedArrays, num_columns: int) -> WeighedBelief:
@@ -271,6 +274,10 @@ def _weighed(settings: Settings, arrays: StackedArrays, num_columns: int) -> Wei
     assert isinstance(learned, ProcessBelief)
     averaged = _averaged(settings, arrays, num_columns)
     past_weight, plain_weight = settings["past_weight"], settings["plain_weight"]
+    if not (past_weight >= 0.0 < plain_weight and settings["temper"] > 0.0):
+        raise ValueError(f"the weights {past_weight} and {plain_weight} are impossible")
+    if not past_weight + plain_weight < 1.0:
+        raise ValueError(f"the weights {past_weight} and {plain_weight} leave nothing")
     learned_weight, residuals = 1.0 - past_weight - plain_weight, with_every_residual(learned)
     parts = [Part(residuals, learned_weight, has_past=True, sees_features=True)]
     if past_weight > 0.0:  # else there may be no past runs

@@ -9,10 +9,11 @@ from typing import Any
 
 Settings = Mapping[str, Any]
 Kinds = dict[str, Callable[[Any], bool]]
+_LARGEST = 1e150
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) in (int, float)
+    return type(value) in (int, float) and abs(value) < _LARGEST
 
 
 def _is_whole(value: Any) -> bool:

@@ -16,7 +16,7 @@ from metaprior.bo._moves import Moves
 from metaprior.bo._outlook import Expectation, StoppingHint, expectation_of, left_in
 from metaprior.bo._places import Places, Point, matches
 from metaprior.bo._propose import Goal, RunSoFar, propose, propose_among, propose_near
-from metaprior.bo._record import OBSERVED, SavedRun, Told
+from metaprior.bo._record import OBSERVED, SavedRun, Told, damage_of_run
 from metaprior.bo._search import Search
 from metaprior.bo._settable import roundings
 from metaprior.bo._window import Window
@@ -284,12 +284,15 @@ class Optimizer:
         """
         path = Path(path)
         saved = SavedRun.read(path)
+        check_parts(prior, acquisition, search, window, saved.seed)
+        if saved.features:
+            with damage_of_run(path):
+                prior = prior.for_task(saved.features)
         optimizer = cls(
             prior,
             candidates=candidates,
             acquisition=acquisition,
             search=search,
-            features=saved.features or None,
             window=window,
             seed=saved.seed,
         )
@@ -298,10 +301,13 @@ class Optimizer:
                 f"The run in {path} is to {saved.direction} over another space than that of the "
                 "prior; give the prior, and the window, that it began with."
             )
-        for point, value, stopped in saved.told:
-            optimizer.tell(point, value, stopped=stopped)
-        width = optimizer.space.num_columns
-        optimizer._pending = np.array(saved.pending, float).reshape(-1, width)
+        with damage_of_run(path):
+            for point, value, stopped in saved.told:
+                optimizer.tell(point, value, stopped=stopped)
+            width = optimizer.space.num_columns
+            if any(len(row) != width for row in saved.pending):
+                raise ValueError(f"a pending query has not {width} columns")
+            optimizer._pending = np.array(saved.pending, float).reshape(-1, width)
         optimizer._num_asked = saved.num_asked
         return optimizer
 

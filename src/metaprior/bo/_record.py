@@ -2,15 +2,24 @@
 
 import json
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from metaprior.data import as_native
-from metaprior.files import replace_file
-from metaprior.words import shortened
+from metaprior.data import as_native, direction_sign
+from metaprior.files import digest_of_json, parse_json, read_file, replace_file
+from metaprior.words import cut, shortened
 
-FORMAT, FORMAT_VERSION = "metaprior-run", 1
+# Version 1 had no checksum.
+FORMAT, FORMAT_VERSION = "metaprior-run", 2
 OBSERVED, FAILED, STOPPED = "observed", "failed", "stopped"
+_LARGEST = 10**300
+# What is raised for JSON values of the wrong type, size or depth.
+_UNSUITABLE = (
+    *(ArithmeticError, AttributeError, LookupError),
+    *(RecursionError, TypeError, ValueError),
+)
 
 
 class Told(NamedTuple):
@@ -59,29 +68,61 @@ class SavedRun(NamedTuple):
         ]
         fields = {**self._asdict(), "told": told, "features": _plain(self.features)}
         data = {"format": FORMAT, "format_version": FORMAT_VERSION, **fields}
+        data["sha256"] = digest_of_json(data)
         replace_file(path, (json.dumps(data, indent=2, allow_nan=False) + "\n").encode())
 
     @classmethod
     def read(cls, path: Path) -> "SavedRun":
         """The run in the file at `path`."""
         try:
-            data = json.loads(path.read_text(encoding="utf-8"))
-            if data["format"] != FORMAT or data["format_version"] != FORMAT_VERSION:
-                raise ValueError(f"its format is {shortened(data['format'])}")
-            fields = {name: data[name] for name in cls._fields}
-            told = [Told(dict(t["point"]), t["value"], bool(t["stopped"])) for t in data["told"]]
-            pending = [[float(number) for number in row] for row in data["pending"]]
-            return cls(**{**fields, "told": told, "pending": pending})
+            with damage_of_run(path):
+                return cls._from_json(parse_json(read_file(path)))
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             raise ValueError(f"The run {path} cannot be read: {reason}; check it.") from None
-        except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
-            problem = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(".")
+
+    @classmethod
+    def _from_json(cls, data: Any) -> "SavedRun":
+        if data["format"] != FORMAT or data["format_version"] not in (1, FORMAT_VERSION):
             raise ValueError(
-                f"{path} is no run that Optimizer.save wrote, or it is damaged ({problem}); "
-                "restore it from a copy."
-            ) from None
+                f"its format is {shortened(data['format'])} {shortened(data['format_version'])}"
+            )
+        content = {name: value for name, value in data.items() if name != "sha256"}
+        if data["format_version"] != 1 and data["sha256"] != digest_of_json(content):
+            raise ValueError("its SHA-256 is not the one it was saved with")
+        fields = {name: data[name] for name in cls._fields}
+        direction_sign(data["direction"])
+        told = [Told(dict(t["point"]), t["value"], _switch(t["stopped"])) for t in data["told"]]
+        pending = [[float(number) for number in row] for row in data["pending"]]
+        if not all(0.0 <= number <= 1.0 for row in pending for number in row):
+            raise ValueError("a pending query is not inside the space")
+        for name in ("seed", "num_asked"):
+            if type(data[name]) is not int or not 0 <= data[name] < _LARGEST:
+                raise ValueError(f"`{name}` is {shortened(data[name])}")
+        features = dict(data["features"])
+        return cls(**{**fields, "told": told, "pending": pending, "features": features})
+
+
+@contextmanager
+def damage_of_run(path: Path) -> Iterator[None]:
+    """What goes wrong inside says that the file at `path` is damaged."""
+    try:
+        yield
+    except OSError:
+        raise
+    except _UNSUITABLE as error:
+        problem = cut(f"{type(error).__name__}: {error}", 300).removesuffix(".")
+        raise ValueError(
+            f"{path} is no run that Optimizer.save wrote, or it is damaged ({problem}); "
+            "restore it from a copy."
+        ) from None
 
 
 def _plain(point: dict[str, Any]) -> dict[str, Any]:
     return {name: as_native(value) for name, value in point.items()}
+
+
+def _switch(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{shortened(value)} is not true or false")
+    return value

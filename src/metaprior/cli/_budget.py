@@ -1,5 +1,7 @@
 """The option `--budget` of the commands that learn."""
 
+from metaprior.words import shortened
+
 BUDGETS = ("fast", "normal", "thorough")
 
 
@@ -13,6 +15,7 @@ def budget_of(text: str) -> str | float:
         seconds = float("nan")
     if not 0 < seconds < float("inf"):
         raise ValueError(
-            f"--budget is {text!r}; give fast, normal, thorough, or a number of seconds above 0."
+            f"--budget is {shortened(text)}; give fast, normal, thorough, or a number of seconds "
+            "above 0."
         )
     return seconds

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from metaprior.cli._errors import BAD_INPUT, INTERRUPTED
+from metaprior.cli._errors import BAD_INPUT, HOSTILE, INTERRUPTED, sentence
 from metaprior.cli._terminal import say
 
 
@@ -20,8 +20,8 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
         except BrokenPipeError:
             raise  # the reader of a pipe has closed it, which is not an error of the command
-        except (ValueError, OSError, FloatingPointError) as error:
-            say(f"Error: {_sentence(error)}", err=True)
+        except HOSTILE as error:
+            say(f"Error: {sentence(error)}", err=True)
             raise typer.Exit(BAD_INPUT) from None
         except KeyboardInterrupt:
             raise typer.Exit(INTERRUPTED) from None
@@ -36,11 +36,3 @@ def leave(signum: int, frame: FrameType | None) -> None:
     if sys.stderr.isatty():
         os.write(sys.stderr.fileno(), b"\x1b[?25h\n")  # the progress bar had hidden the cursor
     os._exit(INTERRUPTED)
-
-
-def _sentence(error: Exception) -> str:
-    """The error as a sentence, without the operating system's error number."""
-    if isinstance(error, OSError) and error.strerror:
-        where = f"{error.filename}: " if error.filename else ""
-        return f"{where}{error.strerror}."
-    return str(error)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from metaprior.data import FeatureValue
 from metaprior.data.csv import feature_value
+from metaprior.words import shortened
 
 
 def features_from(texts: Sequence[str]) -> dict[str, FeatureValue | None]:
@@ -14,10 +15,10 @@ def features_from(texts: Sequence[str]) -> dict[str, FeatureValue | None]:
         name, value = name.strip(), value.strip()
         if not (name and separator and value):
             raise ValueError(
-                f"--feature {text!r} is not a name and a value; write --feature NAME=VALUE, or "
-                "leave it out if the value is not known."
+                f"--feature {shortened(text)} is not a name and a value; write --feature "
+                "NAME=VALUE, or leave it out if the value is not known."
             )
         if name in features:
-            raise ValueError(f"--feature names {name!r} twice; give one value.")
+            raise ValueError(f"--feature names {shortened(name)} twice; give one value.")
         features[name] = feature_value(value)
     return features

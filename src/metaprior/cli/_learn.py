@@ -42,7 +42,7 @@ def run_learn(
     - `private`: keep no point of a past run; `examples`: keep some with their values.
     """
     effort = budget_of(budget)
-    check_place(out, force=force)
+    before = check_place(out, force=force)
     with Console(stderr=True).status("Reading past runs"):  # shown on a terminal only
         past = past_runs(sources, wanted)
     console = Console()
@@ -54,7 +54,7 @@ def run_learn(
         prior = replace(prior, findings=prior.findings.without_examples())
     findings = prior.findings or NOTHING_MEASURED
     with _undisturbed():
-        place, problem = save_somewhere(prior, out, force=force)
+        place, problem = save_somewhere(prior, out, before=before)
     if as_json:
         print(json.dumps(learned_as_json(prior, findings, past, place), indent=2))
     else:

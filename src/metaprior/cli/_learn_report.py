@@ -52,6 +52,8 @@ def print_learned(findings: Findings, out: Path, console: Console) -> None:
     outliers = [past.label for past in findings.tasks if past.outlier]
     if outliers:
         _say(console, f"Note: unlike the other runs, so check them: {listed(outliers, 5)}.")
+    if findings.seconds is not None:
+        _say(console, f"\nLearning took {findings.seconds:.0f} s.")
     _say(console, f"\nSaved in {out}. Next, a report to read: metaprior report {_quoted(out)}")
 
 

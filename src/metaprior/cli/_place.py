@@ -5,29 +5,35 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from metaprior.belief import Prior
-from metaprior.store import require_place, require_writeable, save_prior
+from metaprior.store import checksum_of, require_place, require_writeable, save_prior
 
 _MOST_BESIDE = 20
 
 
-def check_place(out: Path, *, force: bool) -> None:
-    """Make sure that a prior can be saved in `out`; replacing one needs `force`."""
+def check_place(out: Path, *, force: bool) -> str:
+    """Make sure that a prior can be saved in `out`; replacing one needs `force`.
+
+    What comes back is the checksum of the prior that is there now.
+    """
     if require_place(out) and not force:
         raise ValueError(
             f"There is a prior in {out} already; name another folder with --out, or replace it "
             "with --force."
         )
     require_writeable(out)
+    return checksum_of(out)
 
 
-def save_somewhere(prior: Prior, out: Path, *, force: bool) -> tuple[Path, str | None]:
+def save_somewhere(prior: Prior, out: Path, *, before: str) -> tuple[Path, str | None]:
     """Save the prior in `out`, or in a second place if that fails: where, and why not in `out`.
+
+    - `before`: the checksum of the prior that was there before learning, which may be replaced.
 
     Learning takes long: a disk that has filled up, a folder that has gone, or another process that
     has saved a prior there meanwhile must not be the end of what was learned.
     """
     try:
-        return save_prior(prior, out, replace=force), None
+        return save_prior(prior, out, replace=before), None
     except (OSError, ValueError) as error:
         problem = error
     for place in _second_places(out):

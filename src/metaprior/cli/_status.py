@@ -63,7 +63,10 @@ def run_status(
 
 def _print_storage(storage: str, name: str | None, restore: int | None, *, as_json: bool) -> None:
     if not storage.startswith(OPTUNA):
-        raise ValueError(f"{storage!r} is not a storage; write it as optuna:sqlite:///past.db.")
+        # Not shown: it may hold a password.
+        raise ValueError(
+            f"The storage does not begin with {OPTUNA}; write it as optuna:sqlite:///past.db."
+        )
     if name is None:
         raise ValueError("Give --name with the name of the lifelong sequence in the storage.")
     with needing_host():

@@ -1,5 +1,6 @@
 """Reading files that may be anything: one sentence instead of a hang, and strict JSON."""
 
+import hashlib
 import json
 import os
 import stat
@@ -39,6 +40,12 @@ def parse_json(data: bytes) -> Any:
     if value is None and data.strip() != b"null" or _is_deep(value):
         raise ValueError(f"it is nested more than {DEEPEST} levels deep")
     return value
+
+
+def digest_of_json(content: dict[str, Any]) -> str:
+    """The SHA-256 of what JSON says, however it is laid out."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

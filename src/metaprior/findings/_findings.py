@@ -142,6 +142,7 @@ class Findings:
     - `verdict`: whether to trust the prior, in a sentence or two.
     - `baseline`: the non-transfer model that it is compared with.
     - `tried`: number of configurations in the race.
+    - `seconds`: how long learning took; not in a saved prior, whose bytes follow from the seed.
     - `interrupted`: whether learning was stopped before the race ended.
     """
 

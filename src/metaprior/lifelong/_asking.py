@@ -11,6 +11,7 @@ from metaprior.bo import Best, Expectation, Optimizer, StoppingHint
 from metaprior.data import Features
 from metaprior.data.csv import Row, RunFile, read_run
 from metaprior.files import locked
+from metaprior.words import shortened
 
 # Suggested values have so many significant digits: machines are not set more finely.
 DIGITS = 3
@@ -168,12 +169,12 @@ def _value(value: float | str, run: RunFile, value_bounds: tuple[float, float] |
     received = float(value) if is_number else run.parsed(str(value))
     if received is None or not math.isfinite(received):
         raise ValueError(
-            f"The value {value!r} is not a finite number; give one, or say that the evaluation "
-            "failed (--failed)."
+            f"The value {shortened(value)} is not a finite number; give one, or say that "
+            "the evaluation failed (--failed)."
         )
     if value_bounds is not None and not value_bounds[0] <= received <= value_bounds[1]:
         raise ValueError(
-            f"The value {value!r} is not between the bounds {value_bounds[0]:g} and "
+            f"The value {shortened(value)} is not between the bounds {value_bounds[0]:g} and "
             f"{value_bounds[1]:g} that the prior was learned with; check it, or say that the "
             "evaluation failed (--failed)."
         )

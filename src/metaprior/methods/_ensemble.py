@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
 from metaprior.data import Run, Tasks
 from metaprior.gp import float64
-from metaprior.meta import stack
 from metaprior.methods._fpacoh_map import FPacohMap
 from metaprior.methods._gradient import AbstractGradientMethod, meta_train_many
 from metaprior.methods._method import AbstractMethod, AbstractSurrogate, OnProgress
@@ -64,7 +64,9 @@ class Ensemble(AbstractMethod):
 
     @float64
     def blank_surrogate(self, num_columns: int) -> "EnsembleSurrogate":
-        return EnsembleSurrogate(stack([self.base.blank_surrogate(num_columns)] * self.members))
+        one, rest = eqx.partition(self.base.blank_surrogate(num_columns), eqx.is_array)
+        same = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (self.members, *leaf.shape)), one)
+        return EnsembleSurrogate(eqx.combine(same, rest))
 
 
 class EnsembleSurrogate(AbstractSurrogate):

@@ -24,7 +24,7 @@ from metaprior.meta import (
 )
 from metaprior.methods._gradient import AbstractGradientMethod
 from metaprior.methods._hyper_prior import estimator_of, hyper_prior_of
-from metaprior.methods._method import AbstractSurrogate, Moments, traced
+from metaprior.methods._method import AbstractSurrogate, Moments, require_depth, traced
 from metaprior.methods._mixture import AbstractParticlePosterior
 from metaprior.methods._randomised_map import posterior_particles, refine_network
 
@@ -162,6 +162,7 @@ class FPacohBNN(AbstractGradientMethod):
             raise ValueError(
                 f"`num_particles` is {self.num_particles}; give an even number, at least 2."
             )
+        require_depth(self.depth)
 
     def initial(self, num_columns: int, *, key: PRNGKeyArray) -> NetworkPrior:
         return network_prior(num_columns, self.width, self.depth, self.initial_std, key=key)

@@ -18,6 +18,8 @@ from metaprior.meta import Progress
 from metaprior.words import shortened
 
 OnProgress = Callable[[Progress], None]
+# Every layer is compiled by itself; a deeper network takes minutes before the first step.
+_DEEPEST = 100
 
 
 def traced(default: float | bool) -> Any:
@@ -26,6 +28,14 @@ def traced(default: float | bool) -> Any:
     It holds a number or a switch; inside compiled code it is an array.
     """
     return field(default=default, metadata={"traced": True})
+
+
+def require_depth(depth: int) -> None:
+    """Make sure that a network with so many hidden layers can be made."""
+    if not isinstance(depth, int) or not 1 <= depth <= _DEEPEST:
+        raise ValueError(
+            f"`depth` is {shortened(depth)}; give a whole number from 1 to {_DEEPEST}."
+        )
 
 
 def is_traced(setting: Field) -> bool:

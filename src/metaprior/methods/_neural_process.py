@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from metaprior.data import Run, Standardiser, Tasks
 from metaprior.meta import MetaData
 from metaprior.methods._gradient import AbstractGradientMethod
-from metaprior.methods._method import AbstractSurrogate, Moments, traced
+from metaprior.methods._method import AbstractSurrogate, Moments, require_depth, traced
 from metaprior.methods._mixture import AbstractParticlePosterior
 from metaprior.methods._neural_process_model import Latent, Networks, NeuralProcessObjective
 
@@ -111,6 +111,7 @@ class NeuralProcess(AbstractGradientMethod):
             raise ValueError(
                 f"`num_latents` is {self.num_latents}; give an even number, at least 2."
             )
+        require_depth(self.depth)
 
     def initial(self, num_columns: int, *, key: PRNGKeyArray) -> Networks:
         encoder, latent, decoder = jax.random.split(key, 3)

@@ -50,8 +50,8 @@ def method_of(described: dict[str, Any], *, depth: int = 1) -> AbstractMethod:
             settings[field.name] = method_of(value, depth=depth + 1)
         elif AbstractKernel in get_args(kind) and value is not None:
             settings[field.name] = kernel_of(value)
-        elif isinstance(value, dict):
-            if "process" not in value:
+        elif isinstance(value, dict) or (value is not None and AbstractProcess in get_args(kind)):
+            if not isinstance(value, dict) or "process" not in value:
                 raise ValueError(f"{field.name} of {name} is {value!r}, which is not a process")
             settings[field.name] = DescribedProcess(str(value["process"]))
     return method(**settings)

@@ -49,9 +49,10 @@ def filled_surrogate(
     """The surrogate of `method` with these arrays, each by the path of its field.
 
     Names, types and shapes must be those of a blank surrogate. There, an axis of length 0 stands
-    for any length: it counts past runs.
+    for any length: it counts past runs. Of the blank surrogate only the shapes are computed, so
+    that settings that would make a huge one are refused at once.
     """
-    blank = method.blank_surrogate(num_columns)
+    blank = eqx.filter_eval_shape(method.blank_surrogate, num_columns)
     leaves = _leaves(blank)
     expected = dict(leaves)
     for path in sorted(expected.keys() | arrays.keys()):
@@ -59,17 +60,22 @@ def filled_surrogate(
             found = _form(arrays.get(path), "missing")
             wanted = _form(expected.get(path), "nothing")
             raise ValueError(f"{path} is {found} where {wanted} was expected")
-    values, static = eqx.partition(blank, eqx.is_array)
+    values, static = eqx.partition(blank, _is_array)
     ordered = [jax.numpy.asarray(arrays[path]) for path, _ in leaves]
     return eqx.combine(jax.tree.unflatten(jax.tree.structure(values), ordered), static)
 
 
 def _leaves(surrogate: AbstractSurrogate) -> list[tuple[str, Any]]:
-    arrays = eqx.filter(surrogate, eqx.is_array)
+    arrays = eqx.filter(surrogate, _is_array)
     return [
         (jax.tree_util.keystr(path), leaf)
         for path, leaf in jax.tree_util.tree_leaves_with_path(arrays)
     ]
+
+
+def _is_array(leaf: Any) -> bool:
+    """Whether a leaf is an array, or the shape of one."""
+    return eqx.is_array(leaf) or isinstance(leaf, jax.ShapeDtypeStruct)
 
 
 def _fits(array: np.ndarray, blank: Any) -> bool:

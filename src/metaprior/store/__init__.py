@@ -6,6 +6,7 @@ from metaprior.store._files import CARD as CARD
 from metaprior.store._files import DESCRIPTION as DESCRIPTION
 from metaprior.store._files import REPORT as REPORT
 from metaprior.store._files import PriorFileError as PriorFileError
+from metaprior.store._files import checksum_of as checksum_of
 from metaprior.store._files import is_prior_file as is_prior_file
 from metaprior.store._files import read_files as read_files
 from metaprior.store._files import require_place as require_place

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from metaprior.files import (
     PARTIAL,
+    digest_of_json,
     locked,
     parse_json,
     read_file,
@@ -82,17 +83,17 @@ def read_files(folder: Path) -> PriorFiles:
 
 
 def write_files(
-    folder: Path, description: dict[str, Any], arrays: bytes, card: str, *, replace: bool
+    folder: Path, description: dict[str, Any], arrays: bytes, card: str, *, replace: bool | str
 ) -> None:
     """Save a prior in `folder`, all or nothing.
 
-    - `replace`: whether in place of one that is there.
+    - `replace`: whether in place of one that is there; or only of the one with this checksum.
     """
     digest = _digest(arrays)
     name = f"prior-{digest[:16]}.safetensors"
     head = {"format": FORMAT, "format_version": FORMAT_VERSION}
     content = head | description | {"arrays": {"file": name, "sha256": digest}}
-    text = json.dumps(content | {"sha256": _digest_of_json(content)}, indent=2) + "\n"
+    text = json.dumps(content | {"sha256": digest_of_json(content)}, indent=2) + "\n"
     require_place(folder)
     is_new = not folder.exists()
     try:
@@ -102,7 +103,8 @@ def write_files(
             raise unwriteable(folder, error) from None
         with locked(folder / DESCRIPTION):
             before = {path.name for path in folder.iterdir()}
-            if DESCRIPTION in before and not replace:
+            allowed = checksum_of(folder) == replace if isinstance(replace, str) else replace
+            if DESCRIPTION in before and not allowed:
                 raise PriorFileError(f"Another prior has been saved in {folder} already.")
             try:
                 replace_file(folder / name, arrays)
@@ -124,6 +126,14 @@ def write_files(
             with suppress(OSError):
                 folder.rmdir()  # which only an empty one allows
         raise
+
+
+def checksum_of(folder: Path) -> str:
+    """The SHA-256 of the description in `folder`; empty if there is none to read."""
+    try:
+        return _digest(read_file(folder / DESCRIPTION))
+    except OSError:
+        return ""
 
 
 def require_place(folder: Path) -> bool:
@@ -204,7 +214,7 @@ def _read_description(path: Path) -> dict[str, Any]:
         )
     if version == FORMAT_VERSION:
         content = {name: value for name, value in description.items() if name != "sha256"}
-        if description.get("sha256") != _digest_of_json(content):
+        if description.get("sha256") != digest_of_json(content):
             raise PriorFileError(
                 f"{path} is damaged (its SHA-256 is not the one it was saved with); {_ADVICE}."
             )
@@ -225,11 +235,6 @@ def _arrays_of(folder: Path, description: dict[str, Any]) -> tuple[str, str | No
 
 def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-def _digest_of_json(content: dict[str, Any]) -> str:
-    """The SHA-256 of what JSON says, however it is laid out."""
-    return _digest(json.dumps(content, sort_keys=True, separators=(",", ":")).encode())
 
 
 def _unreadable(path: Path, error: OSError) -> PriorFileError:

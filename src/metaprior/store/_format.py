@@ -5,8 +5,10 @@ pickle, and nothing in the files is executed: the description names a known meth
 is built from the arrays.
 """
 
+import hashlib
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace as replaced
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from safetensors.numpy import save as save_tensors
 
 from metaprior.belief import AbstractContents, Prior, SavedContents, belief_of
 from metaprior.data import Quantity, Space, TaskFeatures, checked_bounds, direction_sign
+from metaprior.files import digest_of_json
 from metaprior.findings import Findings
 from metaprior.store._card import model_card
 from metaprior.store._files import DESCRIPTION, PriorFileError, read_files, write_files
@@ -32,10 +35,11 @@ UNSUITABLE = (
 )
 
 
-def save_prior(prior: Prior, folder: str | Path, *, replace: bool = True) -> Path:
+def save_prior(prior: Prior, folder: str | Path, *, replace: bool | str = True) -> Path:
     """Write `prior` to `folder`, all or nothing.
 
-    - `replace`: whether in place of a prior that is there already; else a PriorFileError.
+    - `replace`: whether in place of a prior that is there already, or, with the `checksum_of` a
+      folder, in place of the one that was there then; else a PriorFileError.
     """
     folder = Path(folder)
     problem = _impossible(prior.contents.arrays)
@@ -47,6 +51,12 @@ def save_prior(prior: Prior, folder: str | Path, *, replace: bool = True) -> Pat
     arrays, card = save_tensors(_arrays(prior)), model_card(prior)
     write_files(folder, _description(prior), arrays, card, replace=replace)
     return folder
+
+
+def digest_of(prior: Prior) -> str:
+    """The SHA-256 of all that is written of a prior."""
+    arrays = hashlib.sha256(save_tensors(_arrays(prior))).hexdigest()
+    return digest_of_json({"arrays": arrays, **_description(prior)})
 
 
 def load(folder: str | Path, *, space: Space | None = None) -> Prior:
@@ -109,9 +119,15 @@ def _contents(
     If they give a belief, they are sound. If not, the method itself is imported, which knows what
     its settings and arrays should be: it has no belief, or it finds out what is wrong.
     """
-    with suppress(*UNSUITABLE):
-        if belief_of(settings, arrays, num_columns) is not None:
-            return SavedContents(settings, arrays, num_columns)
+    try:
+        with suppress(*UNSUITABLE), np.errstate(over="raise"):
+            if belief_of(settings, arrays, num_columns) is not None:
+                return SavedContents(settings, arrays, num_columns)
+    except FloatingPointError as error:
+        raise PriorFileError(
+            f"{path} is damaged ({error}: it holds numbers that cannot have been learned); "
+            "restore it from a copy or learn the prior again."
+        ) from error
     from metaprior.methods import TrainedContents, UnknownMethodError, filled_surrogate, method_of
 
     try:
@@ -124,7 +140,7 @@ def _contents(
         raise _damaged(path.parent, error) from error
     try:
         return TrainedContents(method, filled_surrogate(method, arrays, num_columns))
-    except ValueError as error:
+    except (*UNSUITABLE, MemoryError) as error:
         raise PriorFileError(
             f"{path} does not fit {DESCRIPTION}: {cut(str(error), 300)}; restore both files from "
             "one copy."
@@ -146,6 +162,10 @@ def _damaged(folder: Path, error: Exception) -> PriorFileError:
 
 
 def _description(prior: Prior) -> dict[str, Any]:
+    findings = None
+    if prior.findings is not None:
+        # How long it took is not the same twice, and the same seed gives the same files.
+        findings = replaced(prior.findings, seconds=None).to_json()
     optional: dict[str, Any] = {}
     if prior.features.names:
         optional["features"] = prior.features.to_json()
@@ -157,7 +177,7 @@ def _description(prior: Prior) -> dict[str, Any]:
         "direction": prior.direction,
         "quantity": prior.quantity.to_json(),
         "trained_on": prior.trained_on,
-        "findings": None if prior.findings is None else prior.findings.to_json(),
+        "findings": findings,
         "history": list(prior.history),
         **optional,
     }

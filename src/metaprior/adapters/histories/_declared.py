@@ -14,6 +14,7 @@ from collections.abc import Collection
 from typing import Any, NamedTuple, TypeAlias
 
 from metaprior.data import Categorical, Choice, Dimension, Integer, Real, as_native
+from metaprior.words import listed
 
 # Larger integers are reals in a space.
 LARGEST_INTEGER = 2**40
@@ -36,9 +37,20 @@ class DeclaredNumber(NamedTuple):
 
 
 class DeclaredChoice(NamedTuple):
-    """One of some choices, as a space holds them."""
+    """One of some choices, as a space holds them.
+
+    - `made`: those that are the text of something else, such as `None`.
+    """
 
     choices: tuple[Choice, ...]
+    made: frozenset[Choice] = frozenset()
+
+    @classmethod
+    def of(cls, values: Collection[Any]) -> "DeclaredChoice":
+        """Of these values, whatever they are."""
+        made = (as_choice(value) for value in values if not isinstance(as_native(value), str))
+        choices = tuple(as_choice(value) for value in values)
+        return cls(choices, frozenset(choice for choice in made if isinstance(choice, str)))
 
 
 Declared: TypeAlias = DeclaredNumber | DeclaredChoice
@@ -79,7 +91,20 @@ def _merged_choices(declared: list[DeclaredChoice]) -> Merged:
     choices = dict.fromkeys(choice for d in declared for choice in d.choices)
     same = all(set(d.choices) == set(choices) for d in declared)
     remarks = [] if same else [f"has other choices in other studies: all {len(choices)} are kept"]
+    alike = [str(choice) for choice in choices if _is_two(choice, declared)]
+    if alike:
+        remarks.append(
+            f"has values that are not text, and as text are {listed(alike)}: each the same "
+            " choice as that text"
+        )
     return Merged(Categorical(choices), remarks)
+
+
+def _is_two(choice: Choice, declared: list[DeclaredChoice]) -> bool:
+    """Whether a choice is a text as well as the text of something else."""
+    having = [d for d in declared if choice in d.choices]
+    texts = any(choice not in d.made or d.choices.count(choice) > 1 for d in having)
+    return texts and any(choice in d.made for d in having)
 
 
 def _merged_numbers(declared: list[DeclaredNumber], values: Collection[Any]) -> Merged:

@@ -31,7 +31,7 @@ from metaprior.adapters.histories import (
 def declared(distribution: BaseDistribution) -> Declared:
     """What a distribution declares a parameter to be."""
     if isinstance(distribution, CategoricalDistribution):
-        return DeclaredChoice(tuple(as_choice(choice) for choice in distribution.choices))
+        return DeclaredChoice.of(distribution.choices)
     if not isinstance(distribution, (FloatDistribution, IntDistribution)):
         raise TypeError(f"{distribution!r} is no distribution of Optuna that metaprior knows.")
     integer = isinstance(distribution, IntDistribution)

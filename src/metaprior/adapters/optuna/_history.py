@@ -16,6 +16,7 @@ from metaprior.adapters.histories import (
 from metaprior.adapters.optuna._storage import called, damage_in_one_sentence, reading
 from metaprior.adapters.optuna._trials import read_outputs_of, read_trials
 from metaprior.data import Bounds, Outputs, Space, Tasks, require_roles
+from metaprior.words import shortened
 
 # Studies whose names begin so are bookkeeping of metaprior in the storage, and never history.
 OUR_STUDIES = "metaprior:"
@@ -159,6 +160,9 @@ def _names(
     """The names of the studies that are wanted; our own bookkeeping is none of them."""
     with damage_in_one_sentence(storage):
         every = optuna.get_all_study_names(opened)
+        strange = [name for name in every if not isinstance(name, str)]
+        if strange:
+            raise TypeError(f"a study is called {shortened(strange[0])}")
     names = [name for name in every if not name.startswith(OUR_STUDIES)]
     return chosen_names(names, studies, match, called(storage))
 

@@ -4,7 +4,7 @@ It is a study of its own, called `metaprior:NAME`, and each attempt to learn is 
 
 | trial | meaning |
 |---|---|
-| running | a worker is learning, as long as the heartbeat in the trial's attributes is recent |
+| running | a worker is learning, as long as its heart, in the trial's attributes, beats |
 | complete | a version, with its held-out score as value; or the restoration of an older one |
 | failed | a worker backed off, could not learn, or died |
 
@@ -15,23 +15,22 @@ finds its heartbeat stopped ends it.
 
 import json
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from datetime import datetime
 from typing import Any, NamedTuple
 
 import optuna
-from optuna.exceptions import OptunaError
+from optuna.exceptions import OptunaError, UpdateFinishedTrialError
 from optuna.samplers import RandomSampler
 from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
+from metaprior.adapters.optuna._heartbeat import HEARTBEAT, heartbeat, silence
 from metaprior.adapters.optuna._history import OUR_STUDIES
 from metaprior.lifelong import Version
 
-HEARTBEAT, REASON, RESTORES, PLACE, RECORD = "heartbeat", "reason", "restores", "place", "record"
+REASON, RESTORES, PLACE, RECORD = "reason", "restores", "place", "record"
 # Some databases cannot hold longer text in an attribute.
 _PIECE = 2000
 
@@ -52,6 +51,7 @@ class StorageLedger:
     def __init__(self, storage: BaseStorage, name: str, *, expires: float):
         self.name = name
         self.expires = expires
+        self._storage = storage
         self.study = _study(storage, OUR_STUDIES + name)
 
     @property
@@ -97,7 +97,7 @@ class StorageLedger:
             yield None
             return
         trial = self.study.ask()
-        trial.set_user_attr(HEARTBEAT, time.time())
+        trial.set_user_attr(HEARTBEAT, heartbeat())
         earlier = [t for t in self._trials(TrialState.RUNNING) if t.number < trial.number]
         if any([self._is_alive(t) for t in earlier]):
             self._end(trial.number, trial, "another worker was first")
@@ -131,14 +131,11 @@ class StorageLedger:
         return self.study.get_trials(deepcopy=False, states=(state,))
 
     def _is_alive(self, trial: FrozenTrial) -> bool:
-        beat = trial.user_attrs.get(HEARTBEAT)
-        if beat is None:  # just begun
-            started = trial.datetime_start or datetime.now()
-            age = (datetime.now() - started).total_seconds()
-        else:
-            age = time.time() - float(beat)
-        if age <= self.expires:
-            return True
+        try:
+            if silence(trial, self._storage) <= self.expires:
+                return True
+        except UpdateFinishedTrialError:
+            return False
         self._end(trial.number, None, "")
         return False
 
@@ -188,7 +185,7 @@ class Attempt:
             while not stop.wait(self._ledger.expires / 6):
                 # The storage may be unreachable for a while; an ended trial takes no attributes.
                 with suppress(Exception):
-                    self.trial.set_user_attr(HEARTBEAT, time.time())
+                    self.trial.set_user_attr(HEARTBEAT, heartbeat())
 
         thread = threading.Thread(target=beat, name="metaprior-heartbeat", daemon=True)
         thread.start()

@@ -3,7 +3,6 @@
 import math
 import subprocess
 import threading
-import time
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,6 +29,7 @@ from metaprior.adapters.optuna._relearning import (
     finished_studies,
     newest_good,
     opened,
+    order_of_next,
     relearn,
     unlearned,
 )
@@ -231,7 +231,7 @@ class LifelongSampler(BaseSampler):
             )
         if BEGUN not in attributes:
             study.set_user_attr(MEMBER, name)
-            study.set_user_attr(BEGUN, time.time())
+            study.set_user_attr(BEGUN, order_of_next(storage, name))
         self._met.add(study.study_name)
 
     def _learn_here(self, study: Study, storage: BaseStorage, ledger: StorageLedger) -> None:

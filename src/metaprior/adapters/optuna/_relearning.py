@@ -1,5 +1,6 @@
 """Learning the next version of a prior from the finished studies of a sequence."""
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -11,13 +12,13 @@ from optuna.study import Study
 from metaprior.adapters.histories import History, NothingUsable
 from metaprior.adapters.optuna._history import OUR_STUDIES, read_history
 from metaprior.adapters.optuna._ledger import StorageLedger, StoredVersion
-from metaprior.adapters.optuna._storage import JOURNAL
+from metaprior.adapters.optuna._storage import JOURNAL, opening
 from metaprior.adapters.optuna._version_store import AbstractVersionStore
 from metaprior.belief import Prior
 from metaprior.data import Space
 from metaprior.lifelong import FEWEST_RUNS, Version
 
-# Attributes of a study: the sequence it belongs to, when it began, and that it is over.
+# Attributes of a study: the sequence it belongs to, its place in there, and that it is over.
 MEMBER, BEGUN, FINISHED = "metaprior", "metaprior:begun", "metaprior:finished"
 
 
@@ -38,9 +39,22 @@ class Settings(NamedTuple):
 
 def opened(storage: str | BaseStorage) -> BaseStorage:
     """The storage, created if it is missing."""
-    if isinstance(storage, str) and storage.startswith(JOURNAL):
-        return JournalStorage(JournalFileBackend(storage.removeprefix(JOURNAL)))
-    return get_storage(storage)
+    if not isinstance(storage, str):
+        return get_storage(storage)
+    with opening(storage) as address:
+        if address.startswith(JOURNAL):
+            return JournalStorage(JournalFileBackend(address.removeprefix(JOURNAL)))
+        return get_storage(address)
+
+
+def order_of_next(storage: BaseStorage, name: str) -> int:
+    """What to write down when a study joins the sequence: a number after those of all others.
+
+    It counts, since a clock may be set back. Earlier versions wrote the time, which is larger.
+    """
+    summaries = optuna.get_all_study_summaries(storage, include_best_trial=False)
+    orders = [s.user_attrs.get(BEGUN, 0) for s in summaries if s.user_attrs.get(MEMBER) == name]
+    return 1 + int(max(orders, default=0))
 
 
 def finished_studies(storage: BaseStorage, name: str, beside: Study | None) -> list[str]:
@@ -51,20 +65,20 @@ def finished_studies(storage: BaseStorage, name: str, beside: Study | None) -> l
     - `beside`: the study in progress; by default the one that began last.
     """
     summaries = optuna.get_all_study_summaries(storage, include_best_trial=False)
-    begun: dict[str, float] = {}
+    begun: dict[str, tuple[float, int]] = {}
     over = set()
     for summary in summaries:
         attributes: dict[str, Any] = summary.user_attrs
         if attributes.get(MEMBER) != name or summary.study_name.startswith(OUR_STUDIES):
             continue
         # A study without this attribute was added to the sequence by hand, as a past one.
-        begun[summary.study_name] = float(attributes.get(BEGUN, 0.0))
+        begun[summary.study_name] = (float(attributes.get(BEGUN, 0.0)), summary._study_id)
         if attributes.get(FINISHED):
             over.add(summary.study_name)
     going_on = (
         max(begun, key=begun.__getitem__, default="") if beside is None else beside.study_name
     )
-    since = begun.get(going_on, float("inf"))
+    since = begun.get(going_on, (math.inf, 0))
     return [
         study
         for study, start in begun.items()

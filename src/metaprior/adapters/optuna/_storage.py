@@ -48,6 +48,32 @@ def reading(storage: str | BaseStorage) -> Iterator[BaseStorage]:
 
 
 @contextmanager
+def opening(address: str) -> Iterator[str]:
+    """The address as Optuna takes it, to open or create a storage inside the context.
+
+    What goes wrong is one sentence, in which nothing of the address is shown that may be a secret.
+    """
+    try:
+        with _in_one_sentence(address):
+            if address.startswith(JOURNAL):
+                yield address
+                return
+            require_one_at(address)
+            _url(address)
+            yield _verbatim(address)
+    except ImportError as error:
+        raise ValueError(
+            f"The driver of {called(address)} is not installed ({_reason(error, address)}); "
+            "install it with pip."
+        ) from None
+    except ValueError as error:
+        raise ValueError(without_secrets(str(error), address)) from None
+    except Exception as error:
+        problem = cut(f"{type(error).__name__}: {_reason(error, address)}", 200)
+        raise ValueError(f"{called(address)} cannot be opened ({problem}); check it.") from None
+
+
+@contextmanager
 def damage_in_one_sentence(storage: str | BaseStorage) -> Iterator[None]:
     """What Optuna and its database raise where a record is not what they wrote, as one ValueError.
 

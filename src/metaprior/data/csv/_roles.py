@@ -8,6 +8,7 @@ from metaprior.data.csv._beside import beside_the_point
 from metaprior.data.csv._cells import number
 from metaprior.data.csv._features import is_constant, never_changes
 from metaprior.data.csv._sheet import Sheet
+from metaprior.words import shortened
 
 TASK_NAMES = ("task", "run", "study")
 VALUE_NAMES = ("y", "value", "objective", "score", "loss")
@@ -156,14 +157,14 @@ def _check_same(sheets: list[Sheet], dimensions: list[list[str]]) -> None:
         missing = [name for name in dimensions[0] if name not in names]
         if missing:
             raise ValueError(
-                f"{sheet.path} has no column {missing[0]!r}, which {first} has; add it, or leave "
-                "one of the files out."
+                f"{sheet.path} has no column {shortened(missing[0])}, which {first} has; "
+                "add it, or leave one of the files out."
             )
         extra = [name for name in names if name not in dimensions[0]]
         if extra:
             raise ValueError(
-                f"{sheet.path} has the column {extra[0]!r}, which {first} lacks; remove it, or "
-                "leave it out with --ignore (ignore=... in Python)."
+                f"{sheet.path} has the column {shortened(extra[0])}, which {first} lacks; "
+                "remove it, or leave it out with --ignore (ignore=... in Python)."
             )
 
 
@@ -174,8 +175,8 @@ def _check_space(
         missing = [name for name in space.names if name not in names]
         if missing:
             raise ValueError(
-                f"{sheet.path} has no column {missing[0]!r}, which is a dimension of the space; "
-                "add it, or remove the dimension."
+                f"{sheet.path} has no column {shortened(missing[0])}, which is a dimension of "
+                "the space; add it, or remove the dimension."
             )
     # A space inferred from the same files leaves out what never changes, or never within a run:
     # such columns may stay in the files.
