@@ -1,5 +1,6 @@
 """What was learned, in a study that is larger: against a Gaussian process written out by hand."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -11,7 +12,7 @@ from metaprior.belief import ExtendedBelief, NearestKnown, Novelty, UnitView
 from metaprior.belief._extended import LENGTHSCALES, NOISE_FACTORS, SIZE_SPREAD, SIZES
 from metaprior.belief._kernels import StackedSquaredExponential
 from metaprior.belief._learned import ProcessBelief
-from metaprior.belief._maps import StackedConstant, Unchanged
+from metaprior.belief._maps import StackedConstant, StackedNetwork, Unchanged
 from metaprior.belief._novelty import REACH
 from metaprior.belief._processes import GaussianProcesses
 from metaprior.belief._refine import LogSpread
@@ -115,8 +116,8 @@ def by_hand(case, x, y, at):
     own = learned(known_points.shape[1]).condition(nearest(x[inside]), y[inside])
     expected = own.moments(known_points).mean
     level = expected.mean()
-    # Before a run, the two members together expect 0 everywhere.
-    usual = 1.0 if case == "with a parameter" else np.clip(-expected.max() / unit, 0.5, 1.5)
+    # Before a run, the two members together expect 0 everywhere: no point is better than others.
+    usual = 1.0 if case == "with a parameter" else np.clip(-expected.max() / unit, 1.0, 1.5)
     found = []
     for own_level in (LEVEL, -LEVEL):
         for lengthscale, factor in product(LENGTHSCALES, NOISE_FACTORS):
@@ -144,13 +145,27 @@ def by_hand(case, x, y, at):
     return weights / weights.sum(), found
 
 
+def rising():
+    """The members expect more and more along the first column, by far more than they vary."""
+    flat, own = wider(), learned(2)
+    weights = np.full((2, 1, 2), [[1.0, 0.0]]), np.full((2, 1, 1), 12.0)
+    network = StackedNetwork(weights, (np.zeros((2, 1)), np.zeros((2, 1))))
+    processes = replace(own.processes, mean=network)
+    return replace(flat, learned=replace(own, processes=processes))
+
+
 def test_extended_expects_more_beyond_bounds_where_the_study_lacks_good_points():
-    inside, at = np.full((1, 2), 0.5), np.array([[0.95, 0.5], [0.05, 0.5]])
-    good, poor = (wider().condition(inside, np.array([y])).moments(at) for y in (1.0, -6.0))
+    inside, at = np.full((1, 2), 0.74), np.array([[0.95, 0.5], [0.05, 0.5]])
+    belief = rising()
+    good, poor = (belief.condition(inside, np.array([y])).moments(at) for y in (9.0, -9.0))
     assert np.all(poor.function_variance > 2.0 * good.function_variance)
-    # What a new parameter is good for does not follow from that.
-    belief = with_a_parameter()
-    assert belief.usual_size(3.0) == belief.usual_size(-3.0) == 1.0
+    assert belief.usual_size(belief.best) < 0.6 and belief.usual_size(-9.0) == 1.5
+
+
+def test_extended_usual_size_is_one_if_nothing_is_known_of_good_points():
+    """Flat members, and a new parameter, of which nothing follows from those."""
+    assert wider().usual_size(3.0) == 1.0 and wider().usual_size(-9.0) == 1.5
+    assert with_a_parameter().usual_size(3.0) == with_a_parameter().usual_size(-3.0) == 1.0
 
 
 @pytest.mark.parametrize("case", CASES)

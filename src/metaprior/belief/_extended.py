@@ -35,7 +35,7 @@ from metaprior.belief._belief import AbstractBelief
 from metaprior.belief._extended_members import ExtendedMembers, ExtendedPrior
 from metaprior.belief._kernels import AbstractStackedKernel, StackedMatern, StackedSum
 from metaprior.belief._linalg import JITTER, LOG_2_PI, cholesky, invert_factor
-from metaprior.belief._mixture import Group, Groups, logsumexp, moments_of
+from metaprior.belief._mixture import BeliefMoments, Group, Groups, logsumexp, moments_of
 from metaprior.belief._novelty import NearestKnown, Novelty
 from metaprior.belief._processes import pick
 from metaprior.belief._seen import SeenMembers
@@ -89,8 +89,7 @@ class ExtendedBelief(AbstractBelief):
     @cached_property
     def unit(self) -> float:
         """How much values differ, as the learned belief says before it has seen any."""
-        nothing = self.learned.condition(self.points[:0], np.zeros(0))
-        asked = nothing.moments(self.points)
+        asked = self._before
         return float(np.sqrt(np.mean(asked.function_variance) + np.var(asked.mean)))
 
     @cached_property
@@ -107,8 +106,18 @@ class ExtendedBelief(AbstractBelief):
     @cached_property
     def best(self) -> float:
         """The highest that the learned belief expects of what it knows, before the run."""
+        return float(np.max(self._before.mean))
+
+    @cached_property
+    def rise(self) -> float:
+        """How far that is above the mean, in units of past values; 1 for any more."""
+        return min((self.best - float(np.mean(self._before.mean))) / self.unit, 1.0)
+
+    @cached_property
+    def _before(self) -> BeliefMoments:
+        """What the learned belief expects all over what it knows, before the run."""
         nothing = self.learned.condition(self.points[:0], np.zeros(0))
-        return float(np.max(nothing.moments(self.points).mean))
+        return nothing.moments(self.points)
 
     def usual_size(self, best: float) -> float:
         """The size of h that is likeliest before there are new points, given the highest that is
@@ -116,12 +125,13 @@ class ExtendedBelief(AbstractBelief):
 
         Past studies were bounded where their best points were. So there is little to be found
         beyond bounds, as long as this study has such points too; what it lacks of them may be
-        there.
+        there. A prior that expects no point to be better than others knows nothing of this.
         """
         if not self.novelty.is_wider_only:
             return USUAL_SIZE
         lack = (self.best - best) / self.unit
-        return min(max(lack, SMALLEST_USUAL), LARGEST_USUAL)
+        least = USUAL_SIZE + self.rise * (SMALLEST_USUAL - USUAL_SIZE)
+        return min(max(lack, least), LARGEST_USUAL)
 
 
 def _grid() -> list[Float[np.ndarray, "Q 1"]]:
