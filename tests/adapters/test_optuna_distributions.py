@@ -149,6 +149,7 @@ def test_merged_dimension_covers_several_distributions(distributions, values, di
 def test_merged_dimension_notes_values_that_become_the_text_of_another(lists, choices, is_noted):
     distributions = [CategoricalDistribution(each) for each in lists]
     merged = merged_dimension(distributions, lists[0])
+    assert isinstance(merged.dimension, mp.Categorical)
     assert list(merged.dimension.choices) == choices
     noted = [remark for remark in merged.remarks if "each the same choice as that text" in remark]
     assert len(noted) == is_noted
