@@ -94,6 +94,19 @@ def test_model_says_what_the_prior_says(name, num):
     assert_says_what_the_prior_says(found, posterior, queries, UnitCube(MIXED).tensor(queries))
 
 
+def test_model_sees_many_choices_as_the_prior_does():
+    names = [f"resin {i}" for i in range(40)]
+    space = mp.Space(x=mp.Real(0.0, 1.0), resin=mp.Categorical(names))
+    rng = np.random.default_rng(0)
+    runs = [(space.decode(rng.uniform(size=(8, 41))), rng.normal(size=8)) for _ in range(3)]
+    prior = mp.learn(mp.Tasks.from_runs(runs, space=space), method=mp.methods.FixedGP())
+    (where, value), cube = runs[0], UnitCube(space)
+    found = model(prior, cube.tensor(where), torch.tensor(value)[:, None])
+    queries = runs[1][0] + where[:2]
+    posterior = prior.condition(where, value)
+    assert_says_what_the_prior_says(found, posterior, queries, cube.tensor(queries))
+
+
 def test_model_of_a_trained_prior_says_what_the_prior_says(hill_prior, hill_runs):
     x, y = hill_runs[2]
     cube = UnitCube(hill_prior.space)

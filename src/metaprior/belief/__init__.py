@@ -63,6 +63,7 @@ from metaprior.belief._view import EXPONENTIAL as EXPONENTIAL
 from metaprior.belief._view import IDENTITY as IDENTITY
 from metaprior.belief._view import LOGARITHM as LOGARITHM
 from metaprior.belief._view import ChainedView as ChainedView
-from metaprior.belief._view import EmbeddingView as EmbeddingView
+from metaprior.belief._view import PointsView as PointsView
 from metaprior.belief._view import UnitView as UnitView
+from metaprior.belief._view import embedding_view as embedding_view
 from metaprior.belief._window import seen_beside as seen_beside

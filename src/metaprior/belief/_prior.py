@@ -13,7 +13,7 @@ from metaprior.belief._belief import AbstractBelief, ConditionedBelief, SeenThro
 from metaprior.belief._contents import AbstractContents, SavedContents
 from metaprior.belief._linalg import require_finite
 from metaprior.belief._settings import method_name
-from metaprior.belief._view import EmbeddingView
+from metaprior.belief._view import embedding_view
 from metaprior.belief._window import seen_beside
 from metaprior.data import (
     LARGEST_VALUE,
@@ -84,10 +84,10 @@ class Prior:
         space, features = self.space, self.features
         belief = self.contents.belief(space.num_inputs + features.num_columns)
         if features.num_columns:
-            after = space.num_inputs - space.num_columns
-            belief = seen_beside(belief, space.num_columns, features.code(self.task), after)
-        if space.conditions is not None:
-            belief = SeenThrough(belief, EmbeddingView(space))
+            known = features.code(self.task)
+            belief = seen_beside(belief, space.num_coded, known, space.num_added)
+        if space.is_embedded:
+            belief = SeenThrough(belief, embedding_view(space))
         return belief
 
     def for_task(self, features: Features) -> "Prior":
@@ -119,7 +119,7 @@ class Prior:
     def __getstate__(self) -> dict[str, Any]:
         """What its files hold: compiled functions cannot be sent to another process."""
         state = {name: value for name, value in self.__dict__.items() if name != "belief"}
-        num_columns = self.space.num_columns + self.features.num_columns
+        num_columns = self.space.num_inputs + self.features.num_columns
         contents = SavedContents(self.contents.settings, self.contents.arrays, num_columns)
         return state | {"contents": contents}
 

@@ -91,7 +91,7 @@ class ChainedView(AbstractView):
 
 @dataclass(frozen=True)
 class EmbeddingView(AbstractView):
-    """From the unit cube of a space with conditions to what models see: `space.embed`."""
+    """From the unit cube of a space to what models see: `space.embed`."""
 
     space: Space
 
@@ -99,5 +99,30 @@ class EmbeddingView(AbstractView):
         return self.space.embed(u)
 
     def pullback(self, u, by_z):
-        assert self.space.conditions is not None
-        return self.space.conditions.pullback(u, by_z)
+        return self.space.embed_slopes(u, by_z)
+
+
+@dataclass(frozen=True)
+class PointsView(AbstractView):
+    """From what models see of points of a space back to the points."""
+
+    space: Space
+
+    def __call__(self, u):
+        return self.space.points_of(u)
+
+    def pullback(self, u, by_z):
+        codes = self.space.codes
+        by_first = by_z if codes is None else codes.decode_slopes(by_z)
+        return np.concatenate(
+            [by_first, np.zeros((*by_z.shape[:-1], u.shape[-1] - by_first.shape[-1]))], axis=-1
+        )
+
+
+def embedding_view(space: Space) -> AbstractView:
+    """The view of what models see of a space; without conditions, one that is linear."""
+    if space.conditions is not None or space.codes is None:
+        return EmbeddingView(space)
+    width = space.codes.width
+    zeros, straight = np.zeros(width), np.full(width, IDENTITY)
+    return UnitView(space.codes.matrix.T, zeros, straight, zeros, np.ones(width))

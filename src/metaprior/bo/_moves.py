@@ -115,11 +115,11 @@ class Moves:
                         moved[start] = float(grid.position(other, np))
                         found.append(moved)
             elif self.space.is_categorical[start]:
-                own = int(np.argmax(point[start:stop]))
+                own, codes = int(np.argmax(point[start:stop])), np.eye(stop - start)
                 for choice in range(stop - start):
                     if choice != own:
                         moved = point.copy()
-                        moved[start:stop] = np.eye(stop - start)[choice]
+                        moved[start:stop] = codes[choice]
                         found.append(moved)
         if conditions is None:
             return np.stack(found)

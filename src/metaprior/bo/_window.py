@@ -29,12 +29,13 @@ from metaprior.belief import (
     LOGARITHM,
     AbstractBelief,
     ChainedView,
-    EmbeddingView,
     ExtendedBelief,
     NearestKnown,
     Novelty,
+    PointsView,
     SeenThrough,
     UnitView,
+    embedding_view,
 )
 from metaprior.bo._moves import free_moves
 from metaprior.bo._ranges import Line, Numbers, Options, Range, line_of, new_choices, surplus
@@ -64,7 +65,7 @@ class Window:
         in it under the same conditions, as far as the task decides them."""
         return Space(
             **{
-                f"x{i}": replace(r.dimension, when=self._when(name))
+                f"x{i}": replace(self._own_dimension(name, r), when=self._when(name))
                 for i, (name, r) in enumerate(self.ranges)
             }
         )
@@ -97,20 +98,18 @@ class Window:
         """The belief as it looks through the window: the same over `space`."""
         # What has not learned on the whole space sees the window as it is, and which dimensions
         # exist; what was learned has its own way to see that.
-        novelty, has_conditions = self.novelty(), self.space.conditions is not None
-        only_points = _first_columns(self.space)
+        novelty, is_embedded = self.novelty(), self.space.is_embedded
+        only_points = PointsView(self.space)
         if novelty.is_nothing:
-            view = ChainedView(only_points, self.map()) if has_conditions else self.map()
+            view = ChainedView(only_points, self.map()) if is_embedded else self.map()
             seen = belief.through(view)
         else:
             nearest = NearestKnown(self.map(), self._stopped())
             anywhere = np.random.default_rng(0).uniform(size=(NUM_POINTS, self.whole.num_columns))
             points = free_moves(self.whole).snap(anywhere)
             extended = ExtendedBelief(belief.unguarded, nearest, novelty, points)
-            seen = belief.guarding(
-                SeenThrough(extended, only_points) if has_conditions else extended
-            )
-        return SeenThrough(seen, EmbeddingView(self.space)) if has_conditions else seen
+            seen = belief.guarding(SeenThrough(extended, only_points) if is_embedded else extended)
+        return SeenThrough(seen, embedding_view(self.space)) if is_embedded else seen
 
     def known_dimension(self, name: str) -> Dimension | None:
         """The dimension of `whole` that a range of the task is about; `None` for a new one."""
@@ -119,6 +118,13 @@ class Window:
         dimension = self.whole.dimensions[self.whole.names.index(name)]
         is_category = isinstance(dict(self.ranges).get(name), Options)
         return dimension if is_category == isinstance(dimension, Categorical) else None
+
+    def _own_dimension(self, name: str, r: Range) -> Dimension:
+        """The dimension of a range; models see its choices as they see those of `whole`."""
+        own, known = r.dimension, self.known_dimension(name)
+        if isinstance(own, Categorical) and isinstance(known, Categorical):
+            return replace(own, one_hot=known.one_hot)
+        return own
 
     def _when(self, name: str) -> dict[str, list[Any]]:
         """The condition of a dimension, in terms of the window's space; none where the task does
@@ -195,13 +201,6 @@ class Window:
 
 # Fields of `UnitView` after the matrix, and of a row of it.
 _UNIT_VIEW = ("offset", "bend", "start", "width")
-
-
-def _first_columns(space: Space) -> UnitView:
-    """From what models see of points of a space back to the points."""
-    d, zeros = space.num_columns, np.zeros(space.num_columns)
-    matrix = np.eye(d, space.num_inputs)
-    return UnitView(matrix, zeros, np.full(d, IDENTITY), zeros, np.ones(d))
 
 
 class _Row(NamedTuple):

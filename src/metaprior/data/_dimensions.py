@@ -10,6 +10,8 @@ with $t$ the logarithm for `log=True`, else the identity. The half steps give ev
 its own, so that a uniform draw rounds to uniform integers. With `step=s` the values are
 $l, l + s, \dots, h$, and lie like the integers from 0 to $(h - l) / s$.
 
+Models see a fixed number of columns of a category with more than 32 choices (see `_codes`).
+
 With `when={parent: values, ...}` a dimension exists only where every parent has one of the values
 (see `_conditions`).
 """
@@ -45,6 +47,10 @@ from metaprior.words import shortened
 
 # Relative slack at the bounds: values that were computed (10**x, low + step * i) land just outside.
 _SLACK = 1e-9
+# So many choices have a column each in what models see.
+MOST_ONE_HOT = 32
+# More make no choices: the cost of a search grows with their square.
+MOST_CHOICES = 1000
 
 
 @dataclass(frozen=True, repr=False)
@@ -219,14 +225,17 @@ class Categorical:
     """One of two or more choices (text, numbers or bools) without an order.
 
     - `when`: the values of other dimensions under which this one exists.
+    - `one_hot`: whether models see a column for each choice where there are more than 32, rather
+      than codes of 24 columns; priors of older versions do. The cost of learning grows with it.
     """
 
     choices: tuple[Choice, ...]
     when: When
+    one_hot: bool
     # Python holds 1, 1.0 and True for equal: without this, so would two spaces that differ in them.
     _types: tuple[type, ...] = field(init=False)
 
-    def __init__(self, choices: Iterable[Choice], *, when: Any = ()) -> None:
+    def __init__(self, choices: Iterable[Choice], *, when: Any = (), one_hot: Any = False) -> None:
         if isinstance(choices, (str, bytes)) or not isinstance(choices, Iterable):
             raise TypeError(f"Categorical needs a list of choices, received {shortened(choices)}.")
         natives = tuple(as_native(choice) for choice in choices)
@@ -247,7 +256,18 @@ class Categorical:
                 f"The choices {shortened(list(natives))} of Categorical are not all different (1, "
                 "1.0 and True are equal); remove or rename the repeated ones."
             )
+        if not isinstance(one_hot, bool):
+            raise TypeError(
+                f"`one_hot` of Categorical is {shortened(one_hot)}; give True or False."
+            )
+        if len(natives) > MOST_CHOICES and not one_hot:
+            raise ValueError(
+                f"Categorical has {len(natives):,} choices, such as {shortened(natives[0])}, and "
+                f"{MOST_CHOICES:,} are the most; group the rare ones under one name, or describe "
+                "them by numbers in dimensions of their own."
+            )
         object.__setattr__(self, "choices", natives)
+        object.__setattr__(self, "one_hot", one_hot or len(natives) <= MOST_ONE_HOT)
         object.__setattr__(self, "_types", tuple(type(choice) for choice in natives))
         object.__setattr__(self, "when", conditions_given(when))
 
@@ -282,7 +302,8 @@ class Categorical:
 
     def to_json(self) -> dict[str, Any]:
         plain = {"type": "categorical", "choices": list(self.choices)}
-        return plain | as_json(self.when)
+        coded = {} if self.one_hot else {"one_hot": False}
+        return plain | coded | as_json(self.when)
 
 
 Dimension: TypeAlias = Real | Integer | Categorical

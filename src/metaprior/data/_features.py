@@ -85,7 +85,7 @@ class CategoryFeature:
     @property
     def dimension(self) -> Dimension:
         """Where its codes lie."""
-        return Categorical(list(self.choices))
+        return Categorical(list(self.choices), one_hot=True)
 
     def code(self, value: FeatureValue | None, where: str) -> Float[np.ndarray, " c"]:
         if value is not None and type(value) is not type(self.choices[0]):

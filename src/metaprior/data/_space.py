@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from metaprior.data._codes import Codes, codes_of
 from metaprior.data._conditions import Conditions, conditions_of, settled_whens
+from metaprior.data._dimension_json import dimension_from_json
 from metaprior.data._dimensions import Categorical as Categorical
 from metaprior.data._dimensions import Dimension as Dimension
 from metaprior.data._dimensions import Integer as Integer
@@ -23,15 +25,6 @@ from metaprior.data._layout import Layout, lay_out
 from metaprior.data._points import Column, Complaint, as_native, complaint, is_missing, read_columns
 from metaprior.data._points import Points as Points
 from metaprior.words import shortened
-
-_KINDS = {"real": Real, "integer": Integer, "categorical": Categorical}
-_FIELDS = {
-    "real": {"low", "high", "log"},
-    "integer": {"low", "high", "log"},
-    "categorical": {"choices"},
-}
-# Fields that a dimension need not have: plain ones are written as they always were.
-_OPTIONAL = {"real": {"step", "when"}, "integer": {"step", "when"}, "categorical": {"when"}}
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -73,8 +66,22 @@ class Space:
     @property
     def num_inputs(self) -> int:
         """The width of what models see of a point: that of `embed`."""
-        conditions = self.conditions
-        return self.num_columns + (len(conditions.companions) if conditions else 0)
+        return self.num_coded + self.num_added
+
+    @property
+    def num_coded(self) -> int:
+        """How many of the columns that models see stand for those of the cube; they come first."""
+        return self.num_columns if self.codes is None else self.codes.width
+
+    @property
+    def num_added(self) -> int:
+        """How many more there are: one for each set of numbers that exist together."""
+        return len(self.conditions.companions) if self.conditions else 0
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether models see other columns than those of the cube."""
+        return self.conditions is not None or self.codes is not None
 
     @property
     def is_real(self) -> Bool[np.ndarray, " num_columns"]:
@@ -102,11 +109,15 @@ class Space:
         """Where which dimensions exist; `None` if all exist everywhere."""
         return conditions_of(self.names, self.dimensions)
 
+    @cached_property
+    def codes(self) -> Codes | None:
+        """What models see of categories with many choices; `None` without any."""
+        return codes_of(self.dimensions)
+
     def columns_of_points(self, width: int) -> Int[np.ndarray, " num_inputs"]:
         """Which of `width` columns are those that models see of a point, where they see features
         of tasks, too: these come between the columns of dimensions and the added ones."""
-        num_added = self.num_inputs - self.num_columns
-        return np.r_[0 : self.num_columns, width - num_added : width]
+        return np.r_[0 : self.num_coded, width - self.num_added : width]
 
     def existing(self, point: Mapping[str, Any]) -> list[str]:
         """The names of the dimensions that exist at a point, as far as it has their parents."""
@@ -189,12 +200,35 @@ class Space:
 
     def embed(self, unit: Any, xp: ModuleType = np) -> Any:
         """What models see of points of the unit cube: from (..., num_columns) to
-        (..., num_inputs). The points themselves, and then a column for each set of numbers that
-        exist together (see `_conditions`); columns that do not exist are canonical.
+        (..., num_inputs). The points themselves, with codes of many choices (see `_codes`), and
+        then a column for each set of numbers that exist together (see `_conditions`); columns that
+        do not exist are canonical.
 
         - `xp`: NumPy, or its JAX twin for compiled code.
         """
-        return unit if self.conditions is None else self.conditions.embed(unit, xp)
+        seen = unit if self.conditions is None else self.conditions.embed(unit, xp)
+        if self.codes is None:
+            return seen
+        d = self.num_columns
+        return xp.concatenate([self.codes.encode(seen[..., :d]), seen[..., d:]], axis=-1)
+
+    def embed_slopes(
+        self, unit: Float[np.ndarray, "k d"], by_input: Float[np.ndarray, "*K k e"]
+    ) -> Float[np.ndarray, "*K k d"]:
+        """Derivatives by points of the cube, from those by what models see."""
+        if self.codes is not None:
+            first, added = np.split(by_input, [self.num_coded], axis=-1)
+            by_input = np.concatenate([first @ self.codes.matrix.T, added], axis=-1)
+        return by_input if self.conditions is None else self.conditions.pullback(unit, by_input)
+
+    def points_of(self, seen: Float[np.ndarray, "*k e"]) -> Float[np.ndarray, "*k d"]:
+        """The points of the cube of which models see the columns `seen`, or these and others."""
+        first = seen[..., : self.num_coded]
+        return first if self.codes is None else self.codes.decode(first)
+
+    def matches(self, other: "Space") -> bool:
+        """Whether it has the same points, whatever models see of them."""
+        return self._plain == other._plain
 
     def snap(self, unit: Float[Any, " num_columns"]) -> Float[Any, " num_columns"]:
         """The valid point of the cube that the point `unit` stands for; `encode(decode(unit))`.
@@ -255,7 +289,7 @@ class Space:
             )
         dimensions: dict[str, Dimension] = {}
         for index, entry in enumerate(entries):
-            name, dimension = _dimension_from_json(index, entry)
+            name, dimension = dimension_from_json(index, entry)
             if name in dimensions:
                 raise ValueError(
                     f"Entry {index} of the space repeats the name {name!r}; rename it."
@@ -271,31 +305,16 @@ class Space:
     def _columns(self, points: Points, where: str) -> list[Column]:
         return read_columns(points, self.names, where=where, may_lack=self._may_lack)
 
+    @property
+    def _plain(self) -> tuple[tuple[str, Dimension], ...]:
+        plain = (
+            replace(d, one_hot=True) if isinstance(d, Categorical) else d for d in self.dimensions
+        )
+        return tuple(zip(self.names, plain, strict=True))
+
     @cached_property
     def _layout(self) -> Layout:
         return lay_out(self.dimensions)
-
-
-def _dimension_from_json(index: int, entry: Any) -> tuple[str, Dimension]:
-    kind = entry.get("type") if isinstance(entry, Mapping) else None
-    if not isinstance(kind, str) or kind not in _KINDS:
-        raise ValueError(
-            f"Entry {index} of the space is {shortened(entry)}; its 'type' must be one of "
-            f"{list(_KINDS)}."
-        )
-    arguments = {key: value for key, value in entry.items() if key not in ("name", "type")}
-    name = entry.get("name")
-    given = set(arguments) - _OPTIONAL[kind]
-    if not isinstance(name, str) or given != _FIELDS[kind]:
-        raise ValueError(
-            f"Entry {index} of the space is {shortened(entry)}; a dimension of type {kind!r} "
-            f"needs a name and exactly {sorted(_FIELDS[kind])}; it may have "
-            f"{sorted(_OPTIONAL[kind])}."
-        )
-    try:
-        return name, _KINDS[kind](**arguments)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"Entry {index} ({name!r}) of the space is invalid: {error}") from None
 
 
 def _encoded_where_given(

@@ -44,6 +44,8 @@ def fit_standardiser(
     x_mean, x_std = _mean_and_std(x[mask])
     if space is not None and space.conditions is not None:
         centre, scale = space.conditions.usual
+        if space.codes is not None:
+            centre, scale = space.codes.usual(centre, scale)
         x_mean = np.where(np.isnan(centre), x_mean, centre)
         x_std = np.where(np.isnan(scale), x_std, scale)
     y_mean, y_std = _mean_and_std(y[mask])

@@ -171,7 +171,7 @@ class Tasks:
         codes = np.stack([features.code(values) for values in self.feature_values])
         columns = np.where(self.mask[:, :, None], codes[:, None, :], 0.0)
         # The columns of dimensions come first, as in a space that has the features, too.
-        points, sets = np.split(self.x, [self.space.num_columns], axis=2)
+        points, sets = np.split(self.x, [self.space.num_coded], axis=2)
         x = np.concatenate([points, columns, sets], axis=2)
         space = features.extended(self.space)
         return replace(self, space=space, x=x, feature_values=(), space_of_points=self.space)
@@ -186,7 +186,7 @@ class Tasks:
         """Run `index` as it was given: its points, and its values with the user's sign."""
         (index,) = self._indices([index])
         rows = self.mask[index]
-        points = self.space.decode(self.x[index][rows][:, : self.space.num_columns])
+        points = self.space.decode(self.space.points_of(self.x[index][rows]))
         return points, direction_sign(self.direction) * self.y[index][rows]
 
     def subset(self, indices: Any) -> "Tasks":

@@ -181,8 +181,8 @@ class FeaturedPredictors(AbstractPredictors):
         for run in np.unique(questions.run):
             asked = np.flatnonzero(questions.run == run)
             known = np.delete(questions.x[run, 0], columns)
-            num_after = space.num_inputs - space.num_columns
-            about = [seen_beside(b, space.num_columns, known, num_after) for b in self._beliefs]
+            places = space.num_coded, known, space.num_added
+            about = [seen_beside(b, *places) for b in self._beliefs]
             who, seen = questions.who[asked], questions.seen[asked]
             x = questions.x[:, :, columns]
             own = Questions(who, questions.run[asked], seen, x, questions.y)

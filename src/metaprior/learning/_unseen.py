@@ -23,7 +23,7 @@ def held_out_log_likelihood(
     n = tasks.num_tasks
     exam = exam_of(tasks, [Fold(i, 1, np.array([i])) for i in range(n)])
     # A belief sees the columns of points, and adds those of conditions and features itself.
-    plain = exam._replace(x=exam.x[:, :, : tasks.space.num_columns])
+    plain = exam._replace(x=tasks.space.points_of(exam.x))
     asked = ConditionedPredictors([_belief_about(prior, tasks, i) for i in range(n)])
     answers = examine(asked, plain, np.arange(n), np.ones(n, bool))
     return log_likelihood_by_run(answers, spread)[:, 0]

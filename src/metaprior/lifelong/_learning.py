@@ -68,7 +68,7 @@ def _old_scores(
     """
     scores = in_units(version.by_run, version.spread, spread)
     unseen = [i for i, name in enumerate(names) if name not in version.runs]
-    if unseen and prior is not None and prior.space == tasks.space:
+    if unseen and prior is not None and prior.space.matches(tasks.space):
         found = held_out_log_likelihood(prior, tasks.subset(unseen), spread=spread)
         finite = zip(unseen, found, strict=True)
         scores |= {names[i]: float(value) for i, value in finite if np.isfinite(value)}

@@ -28,7 +28,7 @@ def require_like(ledger: Ledger, tasks: Tasks, folder: Path) -> None:
     if tasks.features.names or tasks.value_bounds is not None:
         what = "features of tasks" if tasks.features.names else "bounds of the value"
         raise ValueError(f"A lifelong sequence keeps no {what}; give runs without them.")
-    if (tasks.space, tasks.direction) != (ledger.space, ledger.direction):
+    if tasks.direction != ledger.direction or not tasks.space.matches(ledger.space):
         raise ValueError(
             f"The sequence in {folder} is over {ledger.space}, {ledger.direction}d, and the runs "
             f"over {tasks.space}, {tasks.direction}d; read them with the space and the direction "

@@ -83,7 +83,7 @@ def load(folder: str | Path, *, space: Space | None = None) -> Prior:
         quantity = Quantity.from_json(description.get("quantity"))
     except UNSUITABLE as error:
         raise _damaged(folder, error) from error
-    if space is not None and space != saved_space:
+    if space is not None and not space.matches(saved_space):
         raise PriorFileError(
             f"The prior in {folder} is for the space {saved_space}, not for {space}; load it "
             "without `space`, or learn one for yours."

@@ -58,7 +58,7 @@ def model_inputs(
 
 
 def _require_same_space(prior: Prior, coordinates: AbstractCoordinates) -> None:
-    if coordinates.space != prior.space:
+    if not coordinates.space.matches(prior.space):
         raise ValueError(
             f"The coordinates are of {coordinates.space}, and the prior is of {prior.space}; make "
             "them with the prior's own `space`."

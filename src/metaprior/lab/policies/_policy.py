@@ -48,6 +48,14 @@ class SurrogatePolicy(AbstractPolicy):
     space: Space = eqx.field(static=True)
     search: CompiledSearch = CompiledSearch()
 
+    def __check_init__(self):
+        if self.space.codes is not None:
+            raise ValueError(
+                f"A compiled policy sees a column for each choice, and {self.space} has more than "
+                "32 in a dimension; declare it as Categorical(..., one_hot=True) there and for the "
+                "past runs."
+            )
+
     def suggest(self, run, *, key):
         key_candidates, key_score = jax.random.split(key)
         candidates = self.search.candidates(self.space, run, key=key_candidates)
