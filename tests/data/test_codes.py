@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import metaprior as mp
 from metaprior.data import fit_standardiser
+from metaprior.data.csv import read_space, write_space
 
 MANY = mp.Categorical([f"resin {i}" for i in range(300)])
 PLAIN = mp.Space(x=mp.Real(0.0, 1.0), resin=MANY, n=mp.Integer(1, 9))
@@ -87,6 +88,15 @@ def test_written_space_says_which_code_it_has(num, one_hot):
     space = mp.Space(c=mp.Categorical(range(num), one_hot=one_hot))
     assert mp.Space.from_json(space.to_json()) == space
     assert space.num_inputs == (num if one_hot or num <= 32 else 24)
+
+
+@pytest.mark.parametrize("one_hot", [True, False])
+@pytest.mark.parametrize("num", [32, 33])
+def test_space_file_says_which_code_it_has(num, one_hot, tmp_path):
+    space = mp.Space(c=mp.Categorical(range(num), one_hot=one_hot))
+    path = write_space(space, tmp_path / "space.toml")
+    assert read_space(path) == space
+    assert ("one_hot" in path.read_text()) == ("one_hot" in repr(space)) == (one_hot and num > 32)
 
 
 def test_space_written_by_an_older_version_stays_one_hot():

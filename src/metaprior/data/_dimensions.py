@@ -272,7 +272,13 @@ class Categorical:
         object.__setattr__(self, "when", conditions_given(when))
 
     def __repr__(self) -> str:
-        return f"Categorical({list(self.choices)}{described(self.when)})"
+        one_hot = ", one_hot=True" if self.asks_one_hot else ""
+        return f"Categorical({list(self.choices)}{described(self.when)}{one_hot})"
+
+    @property
+    def asks_one_hot(self) -> bool:
+        """Whether it has a column for each choice where it would not have by default."""
+        return self.one_hot and len(self.choices) > MOST_ONE_HOT
 
     @property
     def num_columns(self) -> int:

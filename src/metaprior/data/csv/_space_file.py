@@ -33,7 +33,7 @@ _NEEDED = {"real": ("low", "high"), "integer": ("low", "high"), "categorical": (
 _OPTIONAL = {
     "real": ("log", "step", "when"),
     "integer": ("log", "step", "when"),
-    "categorical": ("when",),
+    "categorical": ("when", "one_hot"),
 }
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -118,6 +118,10 @@ def _fields(dimension: Dimension) -> str:
     fields = {"kind": described.pop("type"), **described}
     if fields.get("log") is False:  # as in Python, where it is the default
         del fields["log"]
+    if isinstance(dimension, Categorical):
+        fields.pop("one_hot", None)
+        if dimension.asks_one_hot:
+            fields["one_hot"] = True
     return "".join(f"{key} = {_value(value)}\n" for key, value in fields.items())
 
 
