@@ -119,7 +119,7 @@ class Prior:
     def __getstate__(self) -> dict[str, Any]:
         """What its files hold: compiled functions cannot be sent to another process."""
         state = {name: value for name, value in self.__dict__.items() if name != "belief"}
-        num_columns = self.space.num_columns + self.features.num_columns
+        num_columns = self.space.num_inputs + self.features.num_columns
         contents = SavedContents(self.contents.settings, self.contents.arrays, num_columns)
         return state | {"contents": contents}
 
