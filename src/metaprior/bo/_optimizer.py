@@ -21,7 +21,7 @@ from metaprior.bo._search import Search
 from metaprior.bo._settable import roundings
 from metaprior.bo._window import Window
 from metaprior.data import Features, Points, direction_sign
-from metaprior.words import Summary
+from metaprior.words import Summary, listed
 from metaprior.words import value as shown
 
 if TYPE_CHECKING:
@@ -286,8 +286,13 @@ class Optimizer:
         saved = SavedRun.read(path)
         check_parts(prior, acquisition, search, window, saved.seed)
         if saved.features:
-            with damage_of_run(path):
+            try:
                 prior = prior.for_task(saved.features)
+            except (TypeError, ValueError):
+                raise ValueError(
+                    f"The run in {path} is of a task with features that the prior does not take "
+                    f"({listed(list(map(repr, saved.features)), 8)}); give the prior that it began with."
+                ) from None
         optimizer = cls(
             prior,
             candidates=candidates,
