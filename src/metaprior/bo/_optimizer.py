@@ -289,9 +289,10 @@ class Optimizer:
             try:
                 prior = prior.for_task(saved.features)
             except (TypeError, ValueError):
+                names = listed(list(map(repr, saved.features)), 8)
                 raise ValueError(
                     f"The run in {path} is of a task with features that the prior does not take "
-                    f"({listed(list(map(repr, saved.features)), 8)}); give the prior that it began with."
+                    f"({names}); give the prior that it began with."
                 ) from None
         optimizer = cls(
             prior,
