@@ -112,5 +112,10 @@ def test_learn_lifelong_begins_a_sequence_and_runs_join_it(runs, tmp_path, learn
     done = invoke(*command, *more)
     assert done.exit_code == 0 and "learned from 4 runs" in done.stdout, done.output
     assert PriorSequence(folder).ledger.finished[2:] == ("wednesday", "friday")
+    alone = tmp_path / "saturday.csv"
+    alone.write_text("temp,yield_pct\n23,81\n26,82.5\n")
+    done = invoke(*command, alone)
+    assert done.exit_code == 0 and "learned from 5 runs" in done.stdout, done.output
+    assert invoke("learn", "--lifelong", tmp_path / "new", alone).exit_code == 2
     refused = invoke(*command, *runs, "--out", tmp_path / "prior")
     assert refused.exit_code == 2 and "leave --out and --force out" in refused.stderr
