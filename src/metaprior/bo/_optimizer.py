@@ -176,11 +176,12 @@ class Optimizer:
 
     @property
     def trust(self) -> float | None:
-        """Trust in the learned prior after everything told so far, between 0 and 1.
+        """Trust in the past runs after everything told so far, between 0 and 1.
 
-        Near 1 the past helps and the learned prior alone is used; near 0 this task is unlike the
-        past ones and a Gaussian process fitted to this run alone is. `None` for a prior without
-        a guard (see `metaprior.methods.Guarded`).
+        It is the weight of the members that learned from past runs, beside a Gaussian process that
+        did not. It may fall in a long run although nothing misleads: by then that process knows
+        the function as well. `None` for a method on its own, without `metaprior.methods.Weighed`
+        or `metaprior.methods.Guarded` around it.
         """
         if self._judged is None or self._judged[0] != len(self._y):
             self._judged = len(self._y), self._belief.trust(self._x, self._y)
@@ -384,7 +385,7 @@ class Optimizer:
         return TrustHistory(after.tolist(), known) if len(known) == len(found) else None
 
     def _settled_belief(self) -> AbstractBelief:
-        """The belief at the trust that the observations alone give to a guarded prior: beliefs
-        about pending and lost queries are no evidence."""
+        """The belief at the trust that the observations alone give to a prior with a guard; the
+        weights of a mixture follow from the run."""
         trust = self.trust
         return self._belief if trust is None else self._belief.settled(trust)
