@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 from jaxtyping import Float
 
-from metaprior.belief import AbstractBelief, Prior, method_name
+from metaprior.belief import HALF_WIDTH_95, AbstractBelief, Prior, method_name
 from metaprior.bo._acquisition import AbstractAcquisition, RestlessConfidenceBound
 from metaprior.bo._checks import check_parts, finite_or_failed, require_count
 from metaprior.bo._moves import Moves
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 else:  # figures are an extra
     Figure = TrustHistory = Any
 
-# Half the width of a central 95 % interval of a Gaussian, in standard deviations.
-HALF_WIDTH_95 = 1.959963984540054
 # A figure shows trust after at most so many numbers of observations.
 MOST_TRUSTS = 40
 
