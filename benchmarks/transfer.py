@@ -5,7 +5,7 @@
     python -m benchmarks.transfer --first-seed 1 --seeds 1 --records one.json
     python -m benchmarks.transfer --show one.json two.json # the tables of earlier records
     python -m benchmarks.transfer --line-up framework      # F-PACOH by every route, two families
-    python -m benchmarks.transfer --line-up learn          # `learn` as it is, tables included
+    python -m benchmarks.transfer --line-up learn          # what `learn` chose, tables included
     python -m benchmarks.transfer --line-up configurations # 64 configurations of F-PACOH-MAP
     python -m benchmarks.transfer --show *.json --best     # one row for baselines: best of column
 
@@ -77,7 +77,6 @@ from metaprior.methods import (
     FPacohBNN,
     FPacohMap,
     FPacohVI,
-    GuardedSurrogate,
     LearnedGP,
     NeuralProcess,
     PacohMap,
@@ -137,14 +136,14 @@ def framework(family: Family) -> dict[str, AbstractMethod]:
 
 @dataclass(frozen=True)
 class Chosen(AbstractMethod):
-    """What `learn` makes of past runs with default arguments; with or without the guard."""
+    """What `learn` makes of past runs with default arguments, as compiled code sees it: the learned
+    processes with or without the guard, and not the mixture that users ask."""
 
     guarded: bool = True
 
     def meta_train(self, tasks, *, key, on_progress=None):
         surrogate = learned_from(tasks).surrogate
-        assert isinstance(surrogate, GuardedSurrogate)
-        return surrogate if self.guarded else surrogate.learned
+        return surrogate if self.guarded else surrogate.unguarded
 
     def blank_surrogate(self, num_columns):
         raise NotImplementedError("A benchmark saves no priors.")
@@ -225,7 +224,7 @@ def evaluate(
         started = InitialDesign(policy=policy, num_initial=NUM_INITIAL, space=family.space)
         report(f"racing {name}")
         runner = started if name.startswith(FITTED) else policy
-        one_by_one = 1 if isinstance(surrogate, GuardedSurrogate) else None
+        one_by_one = 1 if surrogate.judges else None
         found = race(
             runner,
             tasks,

@@ -86,8 +86,8 @@ def _opening(run: dict[str, Any]) -> str:
         f"authors' sweeps. Run in {run['date']} with the commands below. This page is generated "
         "from the records:\n\n```console\npython -m "
         "benchmarks.results studies --out docs/results.md\npython tools/wrap_docs.py "
-        "docs/results.md\n```\n\n[How well `learn` does]"
-        "(learn-results.md) has the predictions of every method with default settings; they are "
+        "docs/results.md\n```\n\n[How well the methods predict]"
+        "(methods-results.md) has the predictions of every method with default settings; they are "
         "kinder to F-PACOH, and the reasons are below.\n"
     )
 

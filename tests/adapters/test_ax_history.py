@@ -184,6 +184,18 @@ def test_read_history_needs_a_metric_where_there_are_several_objectives():
         load_tasks(one, features="rate")
 
 
+def test_read_history_asks_for_the_direction_that_only_a_skipped_experiment_has(clients):
+    short = client_of("short", "-cost")
+    tell(short, [1.0], "cost")
+    other = client_of("other", "-loss")
+    for i in range(3):
+        other.complete_trial(other.attach_trial(point(i)), {"loss": 1.0, "cost": float(i)})
+    with pytest.raises(ValueError, match="that are used says whether high or low values are bett"):
+        read_history([short, other], metric="cost")
+    used = read_history([short, other], metric="cost", direction="minimize")
+    assert used.names == ["other"] and used.tasks.direction == "minimize"
+
+
 def test_read_outputs_of_objectives_and_constraints():
     past = []
     for k in range(2):
@@ -207,6 +219,23 @@ def test_read_outputs_of_objectives_and_constraints():
         load_outputs(past, outputs={"acc": "maximize", "cost": "maximize"})
     with pytest.raises(ValueError, match=r"no absolute constraint on 'acc' .2."):
         load_outputs(past, outputs={"cost": "minimize", "acc": "constraint"})
+
+
+def test_read_outputs_keeps_constraints_on_sums_apart_and_refuses_two_bounds():
+    roles = {"acc": "maximize", "memory": "constraint"}
+    limits = ["memory <= 3.0", "memory + speed <= 5.5", "memory >= 0.5 * baseline"]
+    past = [client_of("sum", "acc", outcomes=limits)]
+    past += [client_of("two", "acc", outcomes=["memory <= 3.0", "memory >= 1.0"])]
+    for client in past:
+        for i in range(4):
+            values = {"acc": 0.1 * i, "memory": 2.0 + i, "speed": 1.0}
+            client.complete_trial(client.attach_trial(point(i)), values)
+    found = read_outputs(past, outputs=roles)
+    assert found.studies == [
+        StudyUse("sum", True, 3, {"infeasible": 1}, ""),
+        StudyUse("two", False, 0, {}, "2 constraints on 'memory'"),
+    ]
+    np.testing.assert_array_equal(found.outputs["memory"].run(0)[1], [-1.0, 0.0, 1.0])
 
 
 def test_read_history_of_experiments_that_our_own_strategy_ran(tmp_path):

@@ -107,6 +107,12 @@ def test_read_history_reads_every_experiment_of_a_folder(results):
     ]
 
 
+def test_read_history_finds_the_folder_of_the_user(results, monkeypatch):
+    monkeypatch.setenv("HOME", str(results))
+    found = read_history(["~/exp_a", "~/exp_[b]"], metric="loss", direction="minimize")
+    assert found.names == ["exp_a", "exp_b"]
+
+
 def test_read_history_takes_the_best_report_of_every_trial(results):
     history = read_history(
         results / "exp_b", metric="loss", direction="minimize", report="best", ignore="data"

@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 
 import metaprior as mp
+from metaprior.adapters.histories import LoggedRun
 from metaprior.adapters.wandb import StudyUse, load_tasks, read_history
+from metaprior.adapters.wandb._export import Export, read_export
 
 
 def run_of(i, k):
@@ -111,6 +113,20 @@ def test_read_history_gives_the_same_tasks_from_every_layout(tmp_path, write):
     points, values = history.tasks.run(1)
     np.testing.assert_array_equal(values, [4.0, 5.0, 6.0, 7.0])
     assert [point["layers"] for point in points] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"lr": 0.1, "layers": 2},
+        {"lr": {"value": 0.1, "desc": None}, "layers": {"value": 2, "desc": None}},
+    ],
+)
+def test_read_export_takes_one_object_of_dicts_as_one_run(tmp_path, config):
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps({"config": config, "summary": {"loss": 1.5}}))
+    found = read_export(path)
+    assert found == Export([LoggedRun({"lr": 0.1, "layers": 2}, {"loss": 1.5}, {}, "")], False)
 
 
 def test_read_history_groups_runs_by_a_column_or_a_parameter(tmp_path):

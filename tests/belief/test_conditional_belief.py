@@ -1,5 +1,7 @@
 """Beliefs over spaces with conditions: what does not exist never matters, to any of them."""
 
+import pickle
+
 import jax
 import numpy as np
 import pytest
@@ -124,3 +126,15 @@ def test_conditional_standardiser_takes_no_scale_from_absence():
     assert units.x_mean[8] == pytest.approx(np.mean([p["share"] for p in rare]))
     # What says that a set exists is within two units of the middle, on both sides.
     assert np.max(np.abs((embedded - units.x_mean) / units.x_std)[:, D:]) < 2.0
+
+
+def test_prior_over_a_conditional_space_is_pickled_as_its_files_hold_it(prior):
+    points, values = points_and_values(3, 4)
+    back = pickle.loads(pickle.dumps(prior))
+    assert jax.tree.structure(back.surrogate) == jax.tree.structure(prior.surrogate)
+    for ours, theirs in zip(
+        prior.condition(points, values).predict(points),
+        back.condition(points, values).predict(points),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(ours, theirs)

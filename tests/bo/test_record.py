@@ -102,7 +102,6 @@ FORGED = {
     "point is elsewhere": lambda run: run["told"][0].update(point={"x": 1e9, "z": 2}),
     "stopped is a number": lambda run: run["told"][0].update(stopped=0),
     "features are a list": lambda run: run.update(features=[1]),
-    "features are unknown": lambda run: run.update(features={"magic": 1}),
     "version is newer": lambda run: run.update(format_version=3),
 }
 
@@ -114,6 +113,16 @@ def test_optimizer_load_refuses_what_save_never_wrote_in_one_sentence(prior, tmp
     with pytest.raises(ValueError, match=r"run\.json is no run that Optimizer.save") as caught:
         mp.Optimizer.load(path, prior)
     assert "\n" not in str(caught.value) and str(caught.value).endswith("restore it from a copy.")
+
+
+def test_optimizer_load_says_that_the_prior_lacks_the_features_of_the_run(prior, tmp_path):
+    path = begun(prior).save(tmp_path / "run.json")
+    resealed(path, lambda run: run.update(features={"size": 3.0}))
+    with pytest.raises(
+        ValueError, match=r"features that the prior does not take \('size'\); give"
+    ) as caught:
+        mp.Optimizer.load(path, prior)
+    assert "damaged" not in str(caught.value)
 
 
 def test_optimizer_load_refuses_damage_and_pipes_at_once(prior, tmp_path):

@@ -12,7 +12,14 @@ from metaprior.data import Categorical, Integer, Real, Space, Tasks
 from metaprior.findings import INTERRUPTED, Findings, HeldOutScores, PredictionScores, Replay
 from metaprior.learning import Budget, Selection, Watch, findings_of
 from metaprior.learning._exam import exam_of, examine, folds_of
-from metaprior.learning._measure import _examples, _notes, _past_tasks, _verdict
+from metaprior.learning._measure import (
+    CUT_SHORT,
+    UNCONFIRMED,
+    _examples,
+    _notes,
+    _past_tasks,
+    _verdict,
+)
 from metaprior.learning._predict import CompiledPredictors
 from metaprior.methods import FPacohMap
 from tests.learning.answers import LastSeen, tasks_of
@@ -58,6 +65,11 @@ def verdict(
             verdict(0.05, 1.0, 0.5, 0.2, (-1.0, 1.4)),
             "This prior is calibrated (error 0.05) and predicts unseen runs better than an "
             "averaged GP, but replaying past runs shows no clear saving of evaluations.",
+        ),
+        (
+            verdict(0.05, 1.0, 0.5, None),
+            "This prior is calibrated (error 0.05) and predicts unseen runs better than an "
+            "averaged GP; how many evaluations it saves was not measured.",
         ),
         (
             # One run may save a lot, but without an interval the saving is not clear.
@@ -206,6 +218,31 @@ def test_findings_of_an_interrupted_choice_say_that_it_was_not_judged():
         "reliability is unknown."
     )
     assert findings.remarks[0] == INTERRUPTED
+
+
+class Late(Watch):
+    """All time is up, whatever the clock says."""
+
+    @property
+    def over(self) -> bool:
+        return True
+
+
+def test_findings_without_time_left_have_the_whole_exam_and_no_replay(whole_findings):
+    tasks = tasks_of(*RUNS)
+    findings = findings_of(tasks, made_up(tasks, [4, 2, 0, 5, 1, 3]), BUDGET, Late(1.0))
+    assert findings.held_out == whole_findings.held_out
+    assert findings.tasks == whole_findings.tasks
+    assert findings.examples == whole_findings.examples
+    assert findings.replay is None and findings.notes == (*whole_findings.notes, CUT_SHORT)
+    assert CUT_SHORT not in whole_findings.notes
+
+
+def test_notes_say_that_the_choice_was_not_trained_on_all_runs():
+    tasks = tasks_of(*RUNS)
+    assert _notes(tasks, made_up(tasks, confirmed=False))[0] == UNCONFIRMED
+    assert UNCONFIRMED not in _notes(tasks, made_up(tasks))
+    assert UNCONFIRMED not in _notes(tasks, made_up(tasks, confirmed=False, judged=None))
 
 
 def test_notes_warn_of_few_runs_and_name_the_random_effects():

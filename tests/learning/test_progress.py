@@ -66,14 +66,31 @@ def test_watch_measures_shares_of_the_time(monkeypatch):
     now = [100.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     watch = Watch(10.0)
-    for elapsed, half, whole in ((0.0, False, False), (5.1, True, False), (10.1, True, True)):
+    # A quarter of ten seconds is kept for judging.
+    moments = {
+        0.0: (False, False, False),
+        3.8: (True, False, False),
+        7.6: (True, True, False),
+        10.1: (True, True, True),
+    }
+    for elapsed, told in moments.items():
         now[0] = 100.0 + elapsed
         assert watch.elapsed == pytest.approx(elapsed)
-        assert (watch.share(0.5), watch.share(1.0)) == (half, whole)
-    assert not Watch(None).share(0.0)
+        assert (watch.share(0.5), watch.share(1.0), watch.over) == told
+    assert not Watch(None).share(0.0) and not Watch(None).over
     watch = Watch(None)
     watch.interrupted = True
-    assert watch.share(1.0)
+    assert watch.share(1.0) and watch.over
+
+
+def test_watch_keeps_a_bounded_time_for_judging(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    watch = Watch(600.0)
+    now[0] = 589.0
+    assert not watch.share(1.0)
+    now[0] = 591.0
+    assert watch.share(1.0) and not watch.over
 
 
 def press() -> None:

@@ -76,11 +76,13 @@ class MadeUpBatch:
     def __init__(self, entries, tasks, folds, *, places, seed, few_steps):
         self.entries, self.places, self.steps = list(entries), places, 0
         self.calls: list[Any] = []
+        self.shares: list[float] = []
         MadeUpBatch.made.append(self)
 
-    def train(self, steps, going_on, watch):
+    def train(self, steps, going_on, watch, *, share):
         self.calls.append((steps, np.asarray(going_on).astype(int).tolist()))
-        if not watch.share(1.0):
+        self.shares.append(share)
+        if not watch.share(share):
             self.steps = steps
 
     def surrogates(self):
@@ -141,9 +143,9 @@ def test_run_race_stops_the_worse_half_at_each_rung(monkeypatch):
         (2, 20, 6.0),
         (2, 40, 5.5),
     ]
-    # The leader is the one that still trains, as it is now; its surrogate is without fold 0.
+    # The leader is the one that still trains, as it is now, without fold 0 and without fold 1.
     assert found.leading == replace(METHODS[2], num_steps=40)
-    assert found.leader == 4
+    assert found.leaders.tolist() == [4, 5]  # pyright: ignore[reportAttributeAccessIssue]
     assert found.history["fit"].tolist() == list(range(4000, 4040))
     assert [best for _, _, best in reports] == [None, 4.0, 6.0]
     # Ten steps of all, ten of half, twenty of a quarter: 10 + 5 + 5.
@@ -216,10 +218,12 @@ class Interrupted(Watch):
 
     def __init__(self, after: int):
         super().__init__(None)
-        self.left = after
+        self.left, self.asked = after, 0
 
     def share(self, fraction: float) -> bool:
-        self.left -= fraction == 1.0
+        # Asked once in each training, and once after each but the first without a score.
+        self.left -= self.asked % 2 == 0
+        self.asked += 1
         self.interrupted = self.left <= 0
         return self.interrupted
 
@@ -240,6 +244,11 @@ def test_run_race_against_the_clock_ends_after_its_share(monkeypatch):
 
     found, batch, _ = race(monkeypatch, watch=Late(1e9))
     assert len(batch.calls) == 1 and len(found.standings) == 4
+
+
+def test_run_race_trains_on_for_a_first_score_and_then_within_its_share(monkeypatch):
+    _, batch, _ = race(monkeypatch)
+    assert batch.shares == [1.0, SHARE, SHARE]
 
 
 def standing(steps: int, *by_run: float) -> Standing:

@@ -18,13 +18,14 @@ from metaprior.learning._replay import (
     SOLVED,
     Regrets,
     _regret,
+    can_be_replayed,
     evaluations_until_solved,
     query_order,
     replay,
     summary,
 )
 from metaprior.methods import AbstractGaussianPosterior, AbstractSurrogate, Moments
-from tests.learning.answers import LastSeen, Level, Slope, tasks_of
+from tests.learning.answers import Level, Slope, tasks_of
 
 CAPACITY = 6
 
@@ -197,16 +198,25 @@ def test_replay_uses_the_prior_that_did_not_see_the_run():
     np.testing.assert_array_equal(found.baseline[0], found.baseline[3])
 
 
-def test_replay_is_none_if_all_runs_are_short():
-    tasks = tasks_of([1.0], [1.0, 2.0])
-    exam = exam_of(tasks, folds_of(2, 2))
-    priors = CompiledPredictors(LastSeen(jnp.zeros(2)))
-    assert (
-        replay(
-            priors,
-            ConditionedPredictors([AveragedBelief(0.0, 1.0)] * 2),
-            exam,
-            np.arange(1),
-        )
-        is None
-    )
+def test_can_be_replayed_takes_one_long_run():
+    short = tasks_of([1.0], [1.0, 2.0])
+    assert not can_be_replayed(exam_of(short, folds_of(2, 2)))
+    long = tasks_of([1.0], [float(i) for i in range(FEWEST_POINTS)])
+    assert can_be_replayed(exam_of(long, folds_of(2, 2)))
+
+
+@pytest.mark.parametrize("queries", [0, 1, 5, 7])
+def test_replay_is_none_if_time_is_up_before_the_end(queries):
+    """Six queries by the prior come first, and then those by the baseline."""
+    rising = [float(i) for i in range(6)]
+    exam = exam_of(tasks_of(rising, rising), folds_of(2, 2))
+    asked = []
+
+    def is_over() -> bool:
+        asked.append(len(asked))
+        return len(asked) > queries
+
+    priors = CompiledPredictors(Slope(jnp.array([-1.0, -1.0])))
+    baselines = ConditionedPredictors([AveragedBelief(0.0, 1.0)] * 2)
+    assert replay(priors, baselines, exam, np.arange(1), is_over) is None
+    assert len(asked) == queries + 1

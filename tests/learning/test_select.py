@@ -15,8 +15,9 @@ import pytest
 
 import metaprior as mp
 from metaprior.findings import Findings
-from metaprior.learning import Budget, _budget, _rounds, _select
+from metaprior.learning import Budget, Watch, _budget, _learn, _rounds, _select
 from metaprior.learning._candidates import default_lane
+from metaprior.learning._measure import CUT_SHORT, UNCONFIRMED
 from metaprior.learning._race import Standing
 from metaprior.methods import ABLR, Ensemble, FPacohMap, LearnedGP, Weighed
 
@@ -238,6 +239,30 @@ def test_learn_without_time_returns_a_prior_that_says_so(hill_tasks, hill_runs, 
     # The user did not interrupt it: the command ends with success.
     assert findings.interrupted is False
     assert findings.verdict.startswith("The budget was too short: this prior was not judged")
+
+
+def test_learn_late_in_the_race_judges_its_leader(hill_tasks, hill_runs, monkeypatch, tmp_path):
+    """As if the compiler had taken all the time: there is one score, and no more training."""
+
+    class Clock(Watch):
+        reads = 0
+
+        @property
+        def elapsed(self) -> float:
+            self.reads += 1
+            return 0.0 if self.reads == 1 else 1.01
+
+    monkeypatch.setitem(_budget.BUDGETS, "fast", TINY)
+    monkeypatch.setattr(_learn, "Watch", Clock)
+    prior = mp.learn(hill_tasks, budget=1.0)
+    findings = check(prior, *hill_runs[4])
+    assert findings.chosen.steps == 5 and findings.interrupted is False
+    assert findings.held_out is not None and findings.held_out.learned.log_likelihood is not None
+    assert findings.replay is None
+    assert UNCONFIRMED in findings.notes and CUT_SHORT in findings.notes
+    assert "not judged" not in findings.verdict
+    loaded = mp.load(prior.save(tmp_path / "prior"))
+    assert loaded.findings == replace(findings, seconds=loaded.findings and loaded.findings.seconds)
 
 
 # Other shapes, each of which is compiled anew.

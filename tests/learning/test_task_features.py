@@ -103,28 +103,31 @@ def test_is_better_wants_more_than_one_standard_error():
     assert not is_better(standing([3.0]), standing([0.0]))
 
 
-def rounds_with(monkeypatch, scores, *, interrupted_at=None):
+def rounds_with(monkeypatch, scores, *, interrupted_at=None, late_at=None, lanes=1):
     """What is left of three features if the best scores of a round are those of `scores`, by the
     features that it sees; and the features of each round."""
     told = [{"a": float(i), "b": float(i % 5), "c": float(i % 3)} for i in range(12)]
     runs, _ = drifting_runs(0)
     tasks = mp.Tasks.from_runs(runs, space=SPACE, features=told)
-    watch, seen = Watch(None), []
+    watch, seen = Watch(100.0), []
+    late = [False]
+    monkeypatch.setattr(watch, "share", lambda fraction: late[0] or watch.interrupted)
 
     def run_race(methods, tasks, folds, exam, budget, **how):
         seen.append("".join(tasks.space.names[2:]))
         assert tasks.x.shape[2] == exam.x.shape[2] == 2 + len(seen[-1])
         if len(seen) == interrupted_at:
             watch.interrupted = True
+        late[0] = len(seen) == late_at
         by_run = np.array(scores[seen[-1]]) + np.array([0.1, -0.1, 0.1, -0.1])
         standing = Standing(methods[0], 20, by_run)
-        leader: Any = None  # not read
-        return Race([standing], 9, methods[0], leader, {})
+        leaders: Any = None  # not read
+        return Race([standing], 9, methods[0], leaders, {})
 
     monkeypatch.setattr(_rounds, "run_race", run_race)
-    lanes = [[mp.methods.FPacohMap()] * 4]
+    methods = [[mp.methods.FPacohMap()] * 4] * lanes
     found = _rounds.best_round(
-        tasks, tasks.features, lanes, TINY, seed=0, watch=watch, report=lambda *_: None
+        tasks, tasks.features, methods, TINY, seed=0, watch=watch, report=lambda *_: None
     )
     return found, seen
 
@@ -155,6 +158,12 @@ def test_best_round_that_is_interrupted_keeps_what_has_joined(monkeypatch):
     assert seen == ["", "a", "ab"]
     assert [feature.name for feature in found.past.features.used] == ["a"]
     assert dict(found.past.features.unused) == {"b": _rounds.UNTRIED, "c": _rounds.UNTRIED}
+
+
+def test_best_round_begins_nothing_once_the_races_have_used_their_time(monkeypatch):
+    found, seen = rounds_with(monkeypatch, {"": np.zeros(4)}, late_at=1, lanes=2)
+    assert seen == [""] and len(found.races) == 1 and found.tried == 4
+    assert [why for _, why in found.past.features.unused] == [_rounds.UNTRIED] * 3
 
 
 def test_learn_by_a_method_that_does_not_see_features_keeps_their_names():

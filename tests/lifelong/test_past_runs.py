@@ -89,6 +89,13 @@ def test_add_refuses_what_the_sequence_cannot_keep(runs, tmp_path):
         sequence.add(known)
 
 
+@pytest.mark.parametrize("option", ["--value-bounds 0 100", "--feature operator"])
+def test_learn_lifelong_leaves_no_sequence_behind_when_it_is_refused(runs, tmp_path, option):
+    refused = invoke("learn", "--lifelong", tmp_path / "machine", *option.split(), *runs)
+    assert refused.exit_code == 2 and "A lifelong sequence keeps no" in refused.stderr
+    assert not (tmp_path / "machine").exists()
+
+
 def test_learn_lifelong_begins_a_sequence_and_runs_join_it(runs, tmp_path, learned):
     folder = tmp_path / "machine"
     command = ["learn", "--lifelong", folder, "--budget", "fast"]
@@ -105,5 +112,10 @@ def test_learn_lifelong_begins_a_sequence_and_runs_join_it(runs, tmp_path, learn
     done = invoke(*command, *more)
     assert done.exit_code == 0 and "learned from 4 runs" in done.stdout, done.output
     assert PriorSequence(folder).ledger.finished[2:] == ("wednesday", "friday")
+    alone = tmp_path / "saturday.csv"
+    alone.write_text("temp,yield_pct\n23,81\n26,82.5\n")
+    done = invoke(*command, alone)
+    assert done.exit_code == 0 and "learned from 5 runs" in done.stdout, done.output
+    assert invoke("learn", "--lifelong", tmp_path / "new", alone).exit_code == 2
     refused = invoke(*command, *runs, "--out", tmp_path / "prior")
     assert refused.exit_code == 2 and "leave --out and --force out" in refused.stderr

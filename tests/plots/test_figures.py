@@ -70,6 +70,7 @@ def test_optimizer_plot_shows_the_run_trust_and_slices_through_the_best(prior):
     np.testing.assert_array_equal(lines["no value"].get_xdata(), [2])
     trust = np.asarray(found["observations"].lines[0].get_ydata())
     assert len(trust) == 4 and trust[-1] == optimizer.trust
+    assert len(found["observations"].lines) == 1
     marked = found["x"].lines[-1]
     assert [*map(float, np.concatenate([marked.get_data()[0], marked.get_data()[1]]))] == [0.5, 1.0]
     [mean] = [line for line in found["x"].lines if line.get_label() == "mean"]

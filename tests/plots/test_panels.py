@@ -5,6 +5,7 @@ import pytest
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
+from metaprior.belief import HALF_WIDTH_95
 from metaprior.plots import (
     CoverageCurve,
     PastQueries,
@@ -35,6 +36,13 @@ def band_edges(collection: PolyCollection):
     places = np.unique(vertices[:, 0])
     at = [vertices[vertices[:, 0] == place, 1] for place in places]
     return places, np.array([y.min() for y in at]), np.array([y.max() for y in at])
+
+
+def test_bands_of_panels_are_as_wide_as_those_of_predictions(ax):
+    unit = BELIEF._replace(mean=np.zeros(len(X)), std=np.ones(len(X)))
+    draw_belief(ax, unit, "#ff0000")
+    [band] = [each for each in ax.collections if isinstance(each, PolyCollection)]
+    np.testing.assert_array_equal(band_edges(band)[2], HALF_WIDTH_95)
 
 
 def test_draw_past_runs_shows_every_function_and_query(ax):

@@ -43,6 +43,7 @@ from metaprior.belief._past import PastMeans as PastMeans
 from metaprior.belief._past import chosen_runs as chosen_runs
 from metaprior.belief._past import past_means as past_means
 from metaprior.belief._past import runs_held as runs_held
+from metaprior.belief._prior import HALF_WIDTH_95 as HALF_WIDTH_95
 from metaprior.belief._prior import Posterior as Posterior
 from metaprior.belief._prior import Prior as Prior
 from metaprior.belief._priors import Priors as Priors

@@ -76,7 +76,7 @@ class AbstractBelief(abc.ABC):
         return after
 
     def trust(self, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"]) -> float | None:
-        """Trust in the past after a run, between 0 and 1; `None` without a guard."""
+        """The weight of what learned from past runs, after a run; `None` if nothing is weighed."""
         return None
 
     def settled(self, trust: float | None) -> "AbstractBelief":

@@ -9,9 +9,9 @@ for these: on a busy machine of two cores the eigenvectors of 35 matrices of 30 
 ms with two threads, and 2 ms with one.
 """
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
+from threading import Lock
 
 import numpy as np
 from jaxtyping import Float
@@ -68,16 +68,37 @@ def root(covariance: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n n"]:
 
 def _threads_for(size: int) -> AbstractContextManager:
     """A single thread for matrices that are too small for more."""
-    if SMALLEST_SPLIT <= size <= LARGEST_SMALL:
-        return _limited()(limits=1)
-    return nullcontext()
+    return _one_thread() if SMALLEST_SPLIT <= size <= LARGEST_SMALL else nullcontext()
 
 
-@cache
-def _limited() -> Callable[..., AbstractContextManager]:
-    from threadpoolctl import ThreadpoolController  # short runs never need it
+class _OneThread:
+    """The BLAS keeps to one thread while any part of the program is inside.
 
-    return ThreadpoolController().limit
+    The limit is that of the whole process: the first to enter sets it, and the last to leave takes
+    it back, whichever threads they are in.
+    """
+
+    def __init__(self):
+        from threadpoolctl import ThreadpoolController  # short runs never need it
+
+        self._controller = ThreadpoolController()
+        self._lock = Lock()
+        self._inside = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._limit = self._controller.limit(limits=1, user_api="blas")
+            self._inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limit.restore_original_limits()
+
+
+_one_thread = cache(_OneThread)
 
 
 def _require_finite(covariance: Float[np.ndarray, "..."]) -> None:

@@ -254,7 +254,8 @@ class MultiOptimizer:
         )
 
     def _settled_beliefs(self) -> list[AbstractBelief]:
-        """The beliefs at the trust that the observations alone give to guarded priors."""
+        """The beliefs at the trust that the observations alone give to priors with a guard; the
+        weights of mixtures follow from the run."""
         if self._settled[0] != len(self._told):
             settled = []
             for i, belief in enumerate(self._beliefs):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 from jaxtyping import Float
 
-from metaprior.belief import AbstractBelief, Prior, method_name
+from metaprior.belief import HALF_WIDTH_95, AbstractBelief, Prior, method_name
 from metaprior.bo._acquisition import AbstractAcquisition, RestlessConfidenceBound
 from metaprior.bo._checks import check_parts, finite_or_failed, require_count
 from metaprior.bo._moves import Moves
@@ -21,7 +21,7 @@ from metaprior.bo._search import Search
 from metaprior.bo._settable import roundings
 from metaprior.bo._window import Window
 from metaprior.data import Features, Points, direction_sign
-from metaprior.words import Summary
+from metaprior.words import Summary, listed
 from metaprior.words import value as shown
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 else:  # figures are an extra
     Figure = TrustHistory = Any
 
-# Half the width of a central 95 % interval of a Gaussian, in standard deviations.
-HALF_WIDTH_95 = 1.959963984540054
 # A figure shows trust after at most so many numbers of observations.
 MOST_TRUSTS = 40
 
@@ -176,11 +174,12 @@ class Optimizer:
 
     @property
     def trust(self) -> float | None:
-        """Trust in the learned prior after everything told so far, between 0 and 1.
+        """Trust in the past runs after everything told so far, between 0 and 1.
 
-        Near 1 the past helps and the learned prior alone is used; near 0 this task is unlike the
-        past ones and a Gaussian process fitted to this run alone is. `None` for a prior without
-        a guard (see `metaprior.methods.Guarded`).
+        It is the weight of the members that learned from past runs, beside a Gaussian process that
+        did not. It may fall in a long run although nothing misleads: by then that process knows
+        the function as well. `None` for a method on its own, without `metaprior.methods.Weighed`
+        or `metaprior.methods.Guarded` around it.
         """
         if self._judged is None or self._judged[0] != len(self._y):
             self._judged = len(self._y), self._belief.trust(self._x, self._y)
@@ -286,8 +285,14 @@ class Optimizer:
         saved = SavedRun.read(path)
         check_parts(prior, acquisition, search, window, saved.seed)
         if saved.features:
-            with damage_of_run(path):
+            try:
                 prior = prior.for_task(saved.features)
+            except (TypeError, ValueError):
+                names = listed(list(map(repr, saved.features)), 8)
+                raise ValueError(
+                    f"The run in {path} is of a task with features that the prior does not take "
+                    f"({names}); give the prior that it began with."
+                ) from None
         optimizer = cls(
             prior,
             candidates=candidates,
@@ -378,7 +383,7 @@ class Optimizer:
         return TrustHistory(after.tolist(), known) if len(known) == len(found) else None
 
     def _settled_belief(self) -> AbstractBelief:
-        """The belief at the trust that the observations alone give to a guarded prior: beliefs
-        about pending and lost queries are no evidence."""
+        """The belief at the trust that the observations alone give to a prior with a guard; the
+        weights of a mixture follow from the run."""
         trust = self.trust
         return self._belief if trust is None else self._belief.settled(trust)

@@ -14,7 +14,7 @@ from metaprior.cli._learn_report import print_learned, print_read
 from metaprior.cli._past_runs import Wanted, past_runs
 from metaprior.cli._terminal import say
 from metaprior.findings import NOTHING_MEASURED
-from metaprior.lifelong import LEDGER, PriorSequence, Version
+from metaprior.lifelong import FEWEST_RUNS, LEDGER, PriorSequence, Version, require_keepable
 
 
 def run_learn_lifelong(
@@ -28,9 +28,12 @@ def run_learn_lifelong(
     if (folder / LEDGER).exists():
         known = PriorSequence(folder).ledger
         space = known.space if wanted.space_file is None else None
-        wanted = wanted._replace(space=space, direction=wanted.direction or known.direction)
+        direction = wanted.direction or known.direction
+        fewest = 1 if known.finished else FEWEST_RUNS  # one run can join others
+        wanted = wanted._replace(space=space, direction=direction, fewest=fewest)
     past = past_runs(sources, wanted)
     tasks = past.tasks
+    require_keepable(tasks)  # before there is a sequence without runs
     sequence = PriorSequence.begin(
         folder, space=tasks.space, direction=tasks.direction, quantity=tasks.quantity
     )

@@ -33,6 +33,7 @@ class Wanted(NamedTuple):
     - `studies`, `match`: names of the studies of a host.
     - `features`: columns of files, or attributes of studies, that say something of a task.
     - `value_bounds`: limits of the value.
+    - `fewest`: how many runs there must be at least.
     - `unit`: of the value; `bounds`: of inferred dimensions. Both of CSV files.
     """
 
@@ -49,6 +50,7 @@ class Wanted(NamedTuple):
     unit: str | None = None
     bounds: str | None = None
     space: Space | None = None
+    fewest: int = 2
 
     @property
     def given_space(self) -> Space | None:
@@ -106,6 +108,7 @@ def _from_files(sources: list[str], wanted: Wanted) -> PastRuns:
         value_bounds=wanted.value_bounds,
         unit=wanted.unit,
         bounds=wanted.bounds or "data",
+        fewest=wanted.fewest,
     )
     return PastRuns(
         read.tasks,
@@ -133,13 +136,13 @@ def _from_host(host: Host, sources: list[str], wanted: Wanted) -> PastRuns:
         **{name: getattr(wanted, name) for name in host.options},
     )
     used, found = len(history.tasks), len(history.studies)
-    if used < 2:
+    if used < wanted.fewest:
         more = "give more studies"
         if "task" in host.options and wanted.task is None:
             more += ", or name with --task what says which runs belong together"
         raise ValueError(
-            f"Learning a prior needs at least 2 studies with 2 complete trials, received {used} "
-            f"of {found}{_why_skipped(history.studies)}; {more}."
+            f"Learning a prior needs at least {wanted.fewest} studies with 2 complete trials, "
+            f"received {used} of {found}{_why_skipped(history.studies)}; {more}."
         )
     return PastRuns(
         history.tasks,

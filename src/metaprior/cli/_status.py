@@ -91,9 +91,7 @@ def _print_run(found: RunStatus, quantity: Quantity, *, as_json: bool) -> None:
     for row in found.pending:
         say(f"  row {row.number} waits for a value: {in_words(row.point)}")
     if found.trust is not None:
-        say(
-            f"Trust in the learned prior: {found.trust:.2f} (1: like the past runs; 0: unlike them)"
-        )
+        say(f"Trust in past runs: {found.trust:.2f} (the weight of what was learned from them)")
     if found.stopping is not None:
         say(stopping_in_words(found.stopping, quantity))
 

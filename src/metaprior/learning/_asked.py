@@ -27,20 +27,23 @@ from metaprior.methods import (
     settings_of,
 )
 
+# Weight before a run of single past tasks, if the members see features of tasks: they then know
+# which past tasks the new one is like, and single ones do not.
+WEIGHT_BESIDE_FEATURES = 0.25
+
 
 def asked_method(
-    method: AbstractGradientMethod, members: int, *, alone: bool = False
+    method: AbstractGradientMethod, members: int, *, past_weight: float
 ) -> Weighed | Guarded:
     """The method around the chosen one, of which there are so many members.
 
-    - `alone`: without single past tasks: if the members see features of tasks, they know which past
-      tasks the new one is like, and single ones do not; or if the points of past runs are private.
+    - `past_weight`: of single past tasks, before a run.
     """
     base: AbstractMethod = method if members == 1 else Ensemble(method, members)
     settings = {"name": type(base).__name__, **settings_of(base)}
     if not (is_weighable(settings) and has_belief(settings)):
         return Guarded(base)
-    return Weighed(base, past_weight=0.0) if alone else Weighed(base)
+    return Weighed(base, past_weight=past_weight)
 
 
 def asked_contents(
@@ -58,10 +61,10 @@ def asked_contents(
     - `private`: whether no point of a past run may be among it.
     """
     learned = entry(members, 0) if count == 1 else EnsembleSurrogate(members)
-    alone = private or tasks.space_of_points is not None
-    around = asked_method(method, count, alone=alone)
-    asked = around.around(learned, tasks)
-    return TrainedContents(around, asked.without_points() if private else asked)
+    sees_features = tasks.space_of_points is not None
+    past_weight = WEIGHT_BESIDE_FEATURES if sees_features else Weighed().past_weight
+    around = asked_method(method, count, past_weight=0.0 if private else past_weight)
+    return TrainedContents(around, around.around(learned, tasks))
 
 
 def asked_predictors(

@@ -75,9 +75,17 @@ class Batch:
         """The objective's terms of each entry, one value per step; NaN where it took none."""
         return {name: t[: len(self.entries)] for name, t in self._trainings.history.items()}
 
-    def train(self, steps: int, going_on: Bool[np.ndarray, " entries"], watch: Watch) -> None:
-        """Train the entries that continue up to step number `steps`, or until time is up."""
-        while self._trainings.step < steps and not watch.share(1.0):
+    def train(
+        self,
+        steps: int,
+        going_on: Bool[np.ndarray, " entries"],
+        watch: Watch,
+        *,
+        share: float = 1.0,
+    ) -> None:
+        """Train the entries that continue up to step number `steps`, or until this share of the
+        time for training is up."""
+        while self._trainings.step < steps and not watch.share(share):
             self._trainings.advance(
                 min(CHUNK, steps - self._trainings.step), self._in_places(going_on)
             )

@@ -141,13 +141,13 @@ def _learn_by_choice(
     private: bool,
     on_progress: OnLearnProgress | None,
 ) -> Prior:
+    watch = Watch(budget.seconds)
     lanes = (
         default_lanes(budget, tasks.num_tasks, seed=seed)
         if candidates is None
         else lanes_of(candidates)
     )
     features = screened(tasks, seed=seed)
-    watch = Watch(budget.seconds)
     with listening(watch):
         selection = select(
             tasks,

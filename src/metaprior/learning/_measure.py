@@ -21,7 +21,7 @@ from metaprior.learning._budget import Budget
 from metaprior.learning._exam import Answers, examine, folds_of, spread_of, without_each
 from metaprior.learning._predict import ConditionedPredictors
 from metaprior.learning._progress import Watch
-from metaprior.learning._replay import replay, summary
+from metaprior.learning._replay import can_be_replayed, replay, summary
 from metaprior.learning._score import (
     error_by_context,
     log_likelihood_by_context,
@@ -38,14 +38,25 @@ CALIBRATED = 0.1
 FEW_TASKS = 4
 OUTLIER_SPREADS = 4.0
 NUM_EXAMPLES, EXAMPLE_POINTS = 2, 30
+UNCONFIRMED = (
+    "There was no time to train the choice on all past runs: the prior has not seen some of them. "
+    "Its held-out scores are slightly too good, since the choice was made by the same runs."
+)
+CUT_SHORT = (
+    "There was no time to replay past runs to the end, so how many evaluations the prior saves is "
+    "unknown."
+)
 # How often runs are drawn again for an interval.
 NUM_DRAWS = 400
 
 
 @float64
 def findings_of(tasks: Tasks, selection: Selection, budget: Budget, watch: Watch) -> Findings:
-    """Everything that was measured of the chosen prior on runs that it had not seen."""
-    held_out, past_tasks, examples, replayed = None, (), (), None
+    """Everything that was measured of the chosen prior on runs that it had not seen.
+
+    The exam comes first, and is always sat to the end; runs are replayed while there is time.
+    """
+    held_out, past_tasks, examples, replayed, cut_short = None, (), (), None, False
     if selection.judged is not None:
         exam = selection.exam
         folds = np.arange(len(exam.rows))
@@ -59,8 +70,10 @@ def findings_of(tasks: Tasks, selection: Selection, budget: Budget, watch: Watch
         held_out = _held_out(tasks, selection, learned, baseline)
         past_tasks = _past_tasks(tasks, selection, learned, baseline)
         examples = _examples(tasks, selection)
-        regrets = replay(selection.judged, baselines, exam, columns)
-        replayed = None if regrets is None else summary(regrets)
+        if can_be_replayed(exam):
+            regrets = replay(selection.judged, baselines, exam, columns, lambda: watch.over)
+            cut_short = regrets is None
+            replayed = None if regrets is None else summary(regrets)
     return Findings(
         verdict=_verdict(held_out, replayed, interrupted=selection.interrupted),
         held_out=held_out,
@@ -72,7 +85,7 @@ def findings_of(tasks: Tasks, selection: Selection, budget: Budget, watch: Watch
         budget=budget.name,
         seconds=round(watch.elapsed, 1),
         interrupted=selection.interrupted,
-        notes=_notes(tasks, selection),
+        notes=(*_notes(tasks, selection), *([CUT_SHORT] if cut_short else [])),
     )
 
 
@@ -202,6 +215,8 @@ def _notes(tasks: Tasks, selection: Selection) -> tuple[str, ...]:
             f"There are only {tasks.num_tasks} past runs: the prior stays close to the "
             "hyper-prior, and the held-out scores are averages over very few runs."
         )
+    if selection.judged is not None and not selection.confirmed:
+        notes.append(UNCONFIRMED)
     values = tasks.y[tasks.mask]
     if np.allclose(values, values[0], rtol=1e-10, atol=0.0):
         notes.append("All past values are equal: there is nothing to learn from them.")
@@ -244,7 +259,7 @@ def _verdict(held_out: HeldOutScores | None, replayed: Replay | None, *, interru
             f"Your past tasks do not agree: expect no gain. This prior is {calibrated}, and "
             f"predicts unseen runs no better than an {BASELINE}."
         )
-    return (
-        f"This prior is {calibrated} and predicts unseen runs better than an {BASELINE}, but "
-        "replaying past runs shows no clear saving of evaluations."
-    )
+    better = f"This prior is {calibrated} and predicts unseen runs better than an {BASELINE}"
+    if replayed is None:
+        return f"{better}; how many evaluations it saves was not measured."
+    return f"{better}, but replaying past runs shows no clear saving of evaluations."

@@ -174,22 +174,29 @@ class FeaturedPredictors(AbstractPredictors):
     def __init__(self, beliefs: Sequence[AbstractBelief], space: Space):
         self._beliefs = beliefs
         self._space = space
+        self._about: dict[bytes, ConditionedPredictors] = {}
 
     def predict(self, questions: Questions) -> Predictions:
         found, space = _nothing(questions), self._space
         columns = space.columns_of_points(questions.x.shape[2])
         for run in np.unique(questions.run):
             asked = np.flatnonzero(questions.run == run)
-            known = np.delete(questions.x[run, 0], columns)
-            places = space.num_coded, known, space.num_added
-            about = [seen_beside(b, *places) for b in self._beliefs]
+            about = self._knowing(np.delete(questions.x[run, 0], columns))
             who, seen = questions.who[asked], questions.seen[asked]
             x = questions.x[:, :, columns]
             own = Questions(who, questions.run[asked], seen, x, questions.y)
-            answers = ConditionedPredictors(about).predict(own)
-            for all_answers, each in zip(found, answers, strict=True):
+            for all_answers, each in zip(found, about.predict(own), strict=True):
                 all_answers[asked] = each
         return found
+
+    def _knowing(self, known: Float[np.ndarray, " f"]) -> ConditionedPredictors:
+        """The beliefs about tasks with these features: made once, as they remember runs."""
+        key, space = known.tobytes(), self._space
+        if key not in self._about:
+            places = space.num_coded, known, space.num_added
+            about = [seen_beside(belief, *places) for belief in self._beliefs]
+            self._about[key] = ConditionedPredictors(about)
+        return self._about[key]
 
 
 class CompiledPredictors(AbstractPredictors):

@@ -26,12 +26,20 @@ class LearnProgress(NamedTuple):
 OnLearnProgress = Callable[[LearnProgress], None]
 
 
+# Of a limited time, what is kept for judging the prior: this share, and at most so many seconds.
+JUDGING_SHARE, MOST_JUDGING_SECONDS = 0.25, 10.0
+
+
 class Watch:
-    """Whether there is time left, and whether the user pressed Ctrl-C."""
+    """Whether there is time left, and whether the user pressed Ctrl-C.
+
+    Training ends early enough for the prior to be judged in what is left of the time.
+    """
 
     def __init__(self, seconds: float | None):
         self._start = time.monotonic()
         self._seconds = seconds
+        self._training_seconds = None if seconds is None else seconds - _judging_seconds(seconds)
         self.interrupted = False
 
     @property
@@ -39,9 +47,21 @@ class Watch:
         return time.monotonic() - self._start
 
     def share(self, fraction: float) -> bool:
-        """Whether work that may take this fraction of the time must end now."""
-        late = self._seconds is not None and self.elapsed > fraction * self._seconds
+        """Whether training that may take this fraction of its time must end now."""
+        return self._is_after(self._training_seconds, fraction)
+
+    @property
+    def over(self) -> bool:
+        """Whether all time is up."""
+        return self._is_after(self._seconds, 1.0)
+
+    def _is_after(self, seconds: float | None, fraction: float) -> bool:
+        late = seconds is not None and self.elapsed > fraction * seconds
         return late or self.interrupted
+
+
+def _judging_seconds(seconds: float) -> float:
+    return min(JUDGING_SHARE * seconds, MOST_JUDGING_SECONDS)
 
 
 @contextmanager

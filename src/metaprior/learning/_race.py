@@ -40,14 +40,15 @@ class Race(NamedTuple):
 
     - `places`: the size of its batches.
     - `leading`: the leader's configuration, with the number of steps it has taken.
-    - `leader`, `history`: its surrogate, trained on all folds but one, and the terms of that
-      training's objective, one value per step.
+    - `leaders`: its surrogates, stacked: trained without the first fold, without the second, and
+      so on.
+    - `history`: the terms of the objective in the first of these trainings, one value per step.
     """
 
     standings: list[Standing]
     places: int
     leading: AbstractGradientMethod
-    leader: AbstractSurrogate
+    leaders: AbstractSurrogate
     history: dict[str, Float[np.ndarray, " steps"]]
 
 
@@ -70,7 +71,7 @@ def run_race(
 ) -> Race:
     """Race configurations of one class and shape.
 
-    - `share`: if time is limited, the race ends after this share of it.
+    - `share`: if time is limited, the race ends after this share of it, or once there are scores.
     - `report`: called with the fraction done, what is tried, and the best score so far.
     """
     num_folds = len(folds)
@@ -89,7 +90,9 @@ def run_race(
         report(
             done / total, f"{counted(int(going_on.sum()), 'configuration')}, {steps} steps", best
         )
-        batch.train(steps, np.repeat(going_on, num_folds), watch)
+        # Without any score there is nothing to choose by.
+        until = share if standings else 1.0
+        batch.train(steps, np.repeat(going_on, num_folds), watch, share=until)
         if batch.steps < steps:
             break
         answers = batch.answers(exam, np.repeat(going_on, num_folds))
@@ -112,9 +115,9 @@ def run_race(
             break
     leader = int(np.argmax(latest))
     leading = replace(methods[leader], num_steps=batch.steps)
-    surrogate = entry_of(batch.surrogates(), leader * num_folds)
+    leaders = entry_of(batch.surrogates(), leader * num_folds + np.arange(num_folds))
     history = {name: terms[leader * num_folds] for name, terms in batch.history.items()}
-    return Race(standings, places, leading, surrogate, history)
+    return Race(standings, places, leading, leaders, history)
 
 
 def survivors(

@@ -4,6 +4,7 @@ Only the points of the run can be queried, so every value is known. A surrogate 
 by its upper confidence bound; the recorded order is what really happened.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -30,30 +31,54 @@ class Regrets(NamedTuple):
     recorded: Float[np.ndarray, "runs steps"]
 
 
+class _TimeIsUp(Exception):
+    """The replay was cut short."""
+
+
+def _never() -> bool:
+    return False
+
+
+def can_be_replayed(exam: Exam) -> bool:
+    """Whether any examined run is long enough."""
+    return len(_long_runs(exam)[1]) > 0
+
+
+def _long_runs(exam: Exam) -> tuple[Int[np.ndarray, " runs"], Int[np.ndarray, " runs"]]:
+    """The fold and the row of each examined run that leaves something to choose between."""
+    folds, places = np.nonzero(exam.is_real)
+    rows = exam.rows[folds, places]
+    long = exam.lengths[rows] >= FEWEST_POINTS
+    return folds[long], rows[long]
+
+
 def replay(
     judged: AbstractPredictors,
     baselines: AbstractPredictors,
     exam: Exam,
     columns: Int[np.ndarray, " d"],
+    is_over: Callable[[], bool] = _never,
 ) -> Regrets | None:
-    """Replay every examined run with the priors that did not see it; `None` if all are short.
+    """Replay every examined run with the priors that did not see it; `None` if time was up before
+    the end.
 
     - `judged`, `baselines`: the priors, and what they are compared with, one for each fold.
+    - `exam`: one that `can_be_replayed`.
     - `columns`: those of points, without features of tasks.
+    - `is_over`: whether time is up.
     """
-    folds, places = np.nonzero(exam.is_real)
-    rows = exam.rows[folds, places]
-    long = exam.lengths[rows] >= FEWEST_POINTS
-    if not long.any():
-        return None
-    folds, rows = folds[long], rows[long]
+    folds, rows = _long_runs(exam)
     lengths, x, y = exam.lengths[rows], exam.x[rows], exam.y[rows]
     is_real = np.arange(y.shape[1]) < lengths[:, None]
     # Once the best point of a run has been queried its regret stays 0.
     best = np.max(np.where(is_real, y, -np.inf), axis=1)
-    ours = query_order(judged, folds, x, y, lengths, enough=best)
-    # A non-transfer GP learns nothing from columns of task features.
-    theirs = query_order(baselines, folds, x[:, :, columns], y, lengths, enough=best)
+    try:
+        ours = query_order(judged, folds, x, y, lengths, enough=best, is_over=is_over)
+        # A non-transfer GP learns nothing from columns of task features.
+        known = x[:, :, columns]
+        theirs = query_order(baselines, folds, known, y, lengths, enough=best, is_over=is_over)
+    except _TimeIsUp:
+        return None
     recorded = np.broadcast_to(np.arange(y.shape[1]), y.shape)
     return Regrets(*(_regret(y, lengths, order) for order in (ours, theirs, recorded)))
 
@@ -111,17 +136,21 @@ def query_order(
     lengths: Int[np.ndarray, " runs"],
     *,
     enough: Float[np.ndarray, " runs"],
+    is_over: Callable[[], bool] = _never,
 ) -> Int[np.ndarray, "runs points"]:
     """The points of each run in the order in which a prior queries them; then the padding.
 
     - `who`: for each run, which of the priors.
     - `enough`: a value after which the order of what is left of a run does not matter.
+    - `is_over`: asked before each query; the first "yes" raises.
     """
     order = np.tile(np.arange(y.shape[1]), (len(y), 1))
     going_on = np.arange(len(y))
     for t in range(int(lengths.max())):
         if not len(going_on):
             break
+        if is_over():
+            raise _TimeIsUp
         bound = _bounds(priors, who[going_on], x, y, going_on, order[going_on], t)
         # Among equals the point that comes first in the run: the bounds in its own order.
         position = np.argsort(order[going_on], axis=1)

@@ -24,7 +24,7 @@ from metaprior.learning._progress import Watch
 from metaprior.learning._race import Race, Standing, run_race, winner
 from metaprior.methods import AbstractGradientMethod
 
-# The share of a limited time that the races may take together.
+# The share of the time for training that the races may take together, if time is limited.
 RACE_SHARE = 0.55
 NO_FEATURES = TaskFeatures()
 # Why features of tasks are not used.
@@ -94,7 +94,7 @@ def best_round(
     best = race(0, reasons)
     tried = _tried(best, lanes)
     for number, feature in enumerate(features.used, start=1):
-        if watch.interrupted or not best.standings:
+        if watch.share(RACE_SHARE) or not best.standings:
             break
         with_it = {name: why for name, why in reasons.items() if name != feature.name}
         found = race(number, with_it)
@@ -150,7 +150,8 @@ def _race_lanes(
                 report=report_race,
             )
         )
-        if watch.interrupted:
+        # The next lane waits for the compiler, and that cannot be cut short.
+        if watch.share(RACE_SHARE):
             break
     return Round(past, races)
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-import jax
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -40,6 +39,8 @@ class Selection(NamedTuple):
     - `order`: the index of each of the exam's tasks among the user's.
     - `tried`: the number of configurations that raced.
     - `features`: those of the tasks; the members see the columns of the used ones.
+    - `confirmed`: whether the members were trained after the race, from other seeds and on all
+      runs.
     """
 
     method: AbstractGradientMethod
@@ -52,6 +53,7 @@ class Selection(NamedTuple):
     tried: int
     interrupted: bool
     features: TaskFeatures = NO_FEATURES
+    confirmed: bool = True
 
 
 @float64
@@ -86,7 +88,7 @@ def select(
     best = best_round(tasks, features, lanes, budget, seed=seed, watch=watch, report=report_race)
     past, races, standings, tried = best.past, best.races, best.standings, best.tried
     if watch.interrupted or not standings:
-        return _unfinished(races, past, tried, watch)
+        return _unfinished(races, past, tried, watch, private)
     first = winner(standings)
     if not np.isfinite(first.score):
         raise FloatingPointError(
@@ -98,7 +100,7 @@ def select(
     batch = _confirm(method, past, budget, places, watch)
     # Members that have not trained as long as the winner are worse than the leader of the race.
     if batch.steps < first.steps and (watch.interrupted or batch.steps == 0):
-        return _unfinished(races, past, tried, watch)
+        return _unfinished(races, past, tried, watch, private)
     report("judging it on held-out runs", CONFIRM, method.summary(), first.score)
     return _judged(batch, past, budget.members, tried, watch, private)
 
@@ -153,22 +155,33 @@ def _judged(
     )
 
 
-def _unfinished(races: list[Race], past: Past, tried: int, watch: Watch) -> Selection:
-    """The best so far, as it is: it has not seen one of the folds."""
+def _unfinished(
+    races: list[Race], past: Past, tried: int, watch: Watch, private: bool
+) -> Selection:
+    """The best so far, as it is: it has not seen one of the folds.
+
+    It is judged if it has been scored, which takes no more training, and if the user is not waiting
+    for the end.
+    """
     known = [race for race in races if race.standings]
     race = max(known, key=_best_score) if known else races[0]
-    learned = jax.tree.map(lambda leaf: leaf[None] if hasattr(leaf, "shape") else leaf, race.leader)
+    judged = None
+    if known and not watch.interrupted:
+        judged = asked_predictors(
+            race.leading, race.leaders, 1, past.tasks, past.folds, private=private
+        )
     return Selection(
         race.leading,
         1,
-        learned,
+        entry_of(race.leaders, np.array([0])),
         {name: terms[None] for name, terms in race.history.items()},
-        None,
+        judged,
         past.exam,
         past.order,
         tried,
         watch.interrupted,
         past.features,
+        confirmed=False,
     )
 
 

@@ -15,8 +15,6 @@ def held_out_log_likelihood(
 ) -> Float[np.ndarray, " n"]:
     """The log-likelihood of each run, as `findings.tasks` has it for held-out ones.
 
-    A guarded prior is examined without its guard, as for the findings.
-
     - `tasks`: runs over the prior's space that it has not seen.
     - `spread`: the unit of the values, a standard deviation of past ones.
     """
@@ -30,9 +28,9 @@ def held_out_log_likelihood(
 
 
 def _belief_about(prior: Prior, tasks: Tasks, task: int) -> AbstractBelief:
-    """What was learned, knowing of a task what the prior uses of its features."""
+    """What users would ask, knowing of a task what the prior uses of its features."""
     if not tasks.feature_values:
-        return prior.belief.unguarded
+        return prior.belief
     known = tasks.feature_values[task]
     about = {name: known.get(name) for name in prior.features.names}
-    return prior.for_task(about).belief.unguarded
+    return prior.for_task(about).belief

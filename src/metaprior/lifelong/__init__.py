@@ -15,6 +15,7 @@ from metaprior.lifelong._judgement import Judgement as Judgement
 from metaprior.lifelong._judgement import judge as judge
 from metaprior.lifelong._ledger import LEDGER as LEDGER
 from metaprior.lifelong._ledger import Ledger as Ledger
+from metaprior.lifelong._past_runs import require_keepable as require_keepable
 from metaprior.lifelong._sequence import PriorSequence as PriorSequence
 from metaprior.lifelong._versions import FEWEST_RUNS as FEWEST_RUNS
 from metaprior.lifelong._versions import Version as Version

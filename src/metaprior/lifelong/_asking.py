@@ -26,7 +26,8 @@ class RunStatus(NamedTuple):
 
     - `best`: the best observation, in the user's units; `None` before the first.
     - `observed`, `failed`: how many points; `pending`: rows that wait for a value.
-    - `trust`: in the learned prior, from 0 to 1; `None` for a prior without a guard.
+    - `trust`: the weight of the members that learned from past runs, from 0 to 1; `None` if the
+      prior weighs nothing.
     - `stopping`: whether it is worth going on; `None` before the first value.
     """
 

@@ -23,11 +23,16 @@ def names_for(tasks: Tasks) -> list[str]:
     return found
 
 
-def require_like(ledger: Ledger, tasks: Tasks, folder: Path) -> None:
-    """Raise an error for tasks that cannot be part of the sequence in `folder`."""
+def require_keepable(tasks: Tasks) -> None:
+    """Raise an error for tasks that cannot be part of any sequence."""
     if tasks.features.names or tasks.value_bounds is not None:
         what = "features of tasks" if tasks.features.names else "bounds of the value"
         raise ValueError(f"A lifelong sequence keeps no {what}; give runs without them.")
+
+
+def require_like(ledger: Ledger, tasks: Tasks, folder: Path) -> None:
+    """Raise an error for tasks that cannot be part of the sequence in `folder`."""
+    require_keepable(tasks)
     if tasks.direction != ledger.direction or not tasks.space.matches(ledger.space):
         raise ValueError(
             f"The sequence in {folder} is over {ledger.space}, {ledger.direction}d, and the runs "

@@ -134,10 +134,6 @@ class AbstractSurrogate(eqx.Module):
         """What was learned, without a guard around it."""
         return self
 
-    def without_points(self) -> "AbstractSurrogate":
-        """The same without points of past runs, if it keeps any that can be left out."""
-        return self
-
     def guarding(self, learned: "AbstractSurrogate") -> "AbstractSurrogate":
         """`learned` with the guard of this surrogate around it, if it has one."""
         return learned

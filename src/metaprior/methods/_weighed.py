@@ -4,7 +4,8 @@ $$ p(f \mid \text{run}) = \sum_k w_k\, p_k(f \mid \text{run}), \qquad
    w_k \propto \pi_k\, Z_k^{\tau} $$
 
 with $Z_k$ the marginal likelihood of the run under member $k$. The mixture is asked in NumPy
-(`metaprior.belief`). Compiled code, which the studies use, sees the learned prior behind the guard.
+(`metaprior.belief`). Compiled code, which the studies use, sees the learned prior behind the guard;
+so do users where a kernel of their own has no form in NumPy.
 """
 
 from dataclasses import dataclass, replace
@@ -75,11 +76,13 @@ class Weighed(AbstractMethod):
 
     @float64
     def around(self, learned: AbstractSurrogate, tasks: Tasks) -> "WeighedSurrogate":
-        """What was learned from `tasks`, and the tasks themselves."""
+        """What was learned from `tasks`, and the tasks themselves if they have any weight."""
         units = fit_standardiser(tasks.x, tasks.y, tasks.mask, tasks.space)
-        # A single task says nothing about its features, which never change in it.
-        means = past_means(tasks.x[:, :, tasks.point_columns], tasks.y, tasks.mask)
-        past = PastArrays(*map(jnp.asarray, means))
+        past = _no_past()
+        if self.keeps_points:
+            # A single task says nothing about its features, which never change in it.
+            means = past_means(tasks.x[:, :, tasks.point_columns], tasks.y, tasks.mask)
+            past = PastArrays(*map(jnp.asarray, means))
         return WeighedSurrogate(learned, past, units.y_mean, units.y_std)
 
     @property
@@ -88,7 +91,7 @@ class Weighed(AbstractMethod):
 
     @property
     def keeps_points(self) -> bool:
-        return True
+        return self.past_weight > 0.0
 
     @property
     def takes_steps(self) -> bool:
@@ -113,10 +116,6 @@ class WeighedSurrogate(AbstractSurrogate):
     past: PastArrays
     y_mean: Float[Array, ""]
     y_std: Float[Array, ""]
-
-    def without_points(self) -> "WeighedSurrogate":
-        """Without the past tasks: `past_weight` must be 0."""
-        return replace(self, past=_no_past())
 
     def condition(self, run: Run):
         return self.guarded.condition(run)

@@ -5,7 +5,6 @@ from metaprior.plots._figures import Figure as Figure
 from metaprior.plots._figures import prior_figure as prior_figure
 from metaprior.plots._figures import run_figure as run_figure
 from metaprior.plots._panels import FAINT as FAINT
-from metaprior.plots._panels import HALF_WIDTH_95 as HALF_WIDTH_95
 from metaprior.plots._panels import INK as INK
 from metaprior.plots._panels import PALETTE as PALETTE
 from metaprior.plots._panels import SMALLEST_REGRET as SMALLEST_REGRET

@@ -21,8 +21,8 @@ Colours = Mapping[str, str]
 INK = "#222222"
 FAINT = "#8c8c8c"
 DASHED = (0, (3, 1.5))
-# Half the width of a central 95 % interval of a Gaussian, in standard deviations.
-HALF_WIDTH_95 = 1.959963984540054
+# That of `metaprior.belief`, which is above this package.
+_HALF_WIDTH_95 = 1.959963984540054
 # Regret below this is zero to the eye, and zero has no place on a logarithmic axis.
 SMALLEST_REGRET = 1e-6
 
@@ -96,7 +96,7 @@ def draw_belief(ax: Axes, belief: Belief, colour: str, *, scale: float = 1.0) ->
 
     - `scale`: of lines and points; smaller in small panels.
     """
-    half_width = HALF_WIDTH_95 * belief.std
+    half_width = _HALF_WIDTH_95 * belief.std
     lower, upper = belief.mean - half_width, belief.mean + half_width
     _fill_band(ax, belief.x, lower, upper, colour)
     if belief.samples is not None:

@@ -30,7 +30,7 @@ class RunHistory(NamedTuple):
 
 
 class TrustHistory(NamedTuple):
-    """Trust in the learned prior after so many observations."""
+    """Trust in past runs after so many observations."""
 
     observed: Sequence[int]
     trust: Sequence[float]
@@ -53,9 +53,8 @@ def draw_run(ax: Axes, run: RunHistory) -> None:
 
 
 def draw_trust(ax: Axes, history: TrustHistory) -> None:
-    """Trust as a line between 0 and 1, with the share at which the past counts as misleading."""
+    """Trust as a line between 0 and 1."""
     ax.plot(history.observed, history.trust, "o-", color=PALETTE[0], lw=2.2, ms=4)
-    ax.axhline(0.25, color=FAINT, lw=1.0, linestyle=(0, (3, 1.5)))
-    ax.set(ylim=(0.0, 1.02), xlabel="observations", ylabel="trust in the learned prior")
+    ax.set(ylim=(0.0, 1.02), xlabel="observations", ylabel="trust in past runs")
     ax.set_xlim(-0.25, max(history.observed[-1], 1) + 0.25)
     ax.locator_params(axis="x", nbins=6, integer=True)

@@ -4,10 +4,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from metaprior.belief import Posterior, Prior
+from metaprior.belief import HALF_WIDTH_95, Posterior, Prior
 from metaprior.bo import Optimizer
 from metaprior.data import direction_sign
-from metaprior.plots import HALF_WIDTH_95
 from metaprior.report._html import Html, element, joined, name, unbroken
 from metaprior.report._influence import valid_points
 from metaprior.report._sobol import quasi_random

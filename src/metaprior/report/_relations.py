@@ -45,7 +45,7 @@ def likeness_of(prior: Prior, findings: Findings) -> Likeness | None:
         names = [found[i] for i in chosen_runs(len(examples))]
     if len(names) < FEWEST_RUNS:
         return None
-    return Likeness(names, rank_correlation(past.values(_shared_points(prior, past))))
+    return Likeness(names, rank_correlation(past.values(_shared_points(prior, len(names)))))
 
 
 def _names(prior: Prior, findings: Findings, count: int) -> list[str]:
@@ -70,14 +70,11 @@ def _fitted(prior: Prior, examples: list[Example]) -> PastMeans:
     return past_means(x, y, mask)
 
 
-def _shared_points(prior: Prior, past: PastMeans) -> Float[np.ndarray, "t k d"]:
-    """The same points for all runs; features of tasks stay those of each run."""
+def _shared_points(prior: Prior, count: int) -> Float[np.ndarray, "t k d"]:
+    """The same points for each of `count` runs."""
     space = prior.space
     points = space.embed(valid_points(space, quasi_random(NUM_SHARED, len(space.names))))
-    runs, _, width = past.x.shape
-    shared = np.repeat(past.x[:, :1], NUM_SHARED, axis=1)
-    shared[:, :, space.columns_of_points(width)] = np.broadcast_to(points, (runs, *points.shape))
-    return shared
+    return np.broadcast_to(points, (count, *points.shape))
 
 
 def rank_correlation(values: Float[np.ndarray, "t k"]) -> Float[np.ndarray, "t t"]:

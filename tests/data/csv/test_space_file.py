@@ -76,7 +76,8 @@ def test_read_space_returns_any_written_space(
         ('[lr]\nkind = "real"\nlow = 1\n', "[lr]: a dimension of kind 'real' needs 'high'; add it"),
         (
             '[a]\nkind = "categorical"\nchoices = ["b", "c"]\nlow = 1\n',
-            "[a]: a dimension of kind 'categorical' has no 'low', only 'choices', 'when', 'one_hot'; remove",
+            "[a]: a dimension of kind 'categorical' has no 'low', only 'choices', 'when', "
+            "'one_hot'; remove",
         ),
         (
             '["a b"]\nkind = "real"\nlow = 2\nhigh = 1\n',

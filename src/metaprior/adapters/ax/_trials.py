@@ -97,11 +97,7 @@ def read_outputs_of(name: str, experiment: Experiment, outputs: Mapping[str, str
     reason = _unlike(experiment, outputs)
     if config is None or reason:
         return StudyTrials(name, "", [], {}, reason)
-    limits = {
-        constraint.metric_names[0]: constraint
-        for constraint in config.outcome_constraints
-        if constraint.metric_names[0] in outputs
-    }
+    limits = {metric: constraints[0] for metric, constraints in _absolute(experiment).items()}
     arms = list(arms_of(experiment))
     good, left_out = {}, Counter()
     for i, arm in enumerate(arms):
@@ -110,7 +106,7 @@ def read_outputs_of(name: str, experiment: Experiment, outputs: Mapping[str, str
             for each, role in outputs.items()
         }
         faults = [value_fault(value) for value in values.values()]
-        fault = arm.fault or max(faults) or _infeasible(experiment, arm, set(limits))
+        fault = arm.fault or max(faults) or _infeasible(experiment, arm, set(outputs))
         if fault:
             left_out[fault] += 1
         else:
@@ -124,17 +120,29 @@ def _unlike(experiment: Experiment, outputs: Mapping[str, str]) -> str:
     if config is None:
         return NO_OBJECTIVE
     objectives = objectives_of(experiment)
-    limited = {
-        each.metric_names[0]
-        for each in config.outcome_constraints
-        if len(each.metric_names) == 1 and not each.relative
-    }
+    limited = _absolute(experiment)
     for name, role in outputs.items():
         if role == CONSTRAINT and name not in limited:
             return f"no absolute constraint on {name!r}"
+        if role == CONSTRAINT and len(limited[name]) > 1:
+            return f"{len(limited[name])} constraints on {name!r}"
         if role != CONSTRAINT and objectives.get(name, role) != role:
             return f"{name!r} is {objectives[name]}d"
     return ""
+
+
+def _absolute(experiment: Experiment) -> dict[str, list[OutcomeConstraint]]:
+    """The constraints on one metric alone that are not relative to the status quo, by metric."""
+    config = experiment.optimization_config
+    found: dict[str, list[OutcomeConstraint]] = {}
+    for each in [] if config is None else config.outcome_constraints:
+        if _is_absolute(each):
+            found.setdefault(each.metric_names[0], []).append(each)
+    return found
+
+
+def _is_absolute(constraint: OutcomeConstraint) -> bool:
+    return len(constraint.metric_names) == 1 and not constraint.relative
 
 
 def study_of(
@@ -194,10 +202,14 @@ def excess(constraint: OutcomeConstraint, means: Mapping[str, float]) -> float |
 
 
 def _infeasible(experiment: Experiment, arm: Arm, known: Collection[str] = ()) -> str:
-    """Whether an arm broke a constraint on a metric that is none of `known`, in a word."""
+    """Whether an arm broke a constraint, in a word; those on one metric of `known` are left out."""
     config = experiment.optimization_config
     constraints = [] if config is None else config.outcome_constraints
-    broken = [excess(each, arm.means) for each in constraints if each.metric_names[0] not in known]
+    broken = [
+        excess(each, arm.means)
+        for each in constraints
+        if not (_is_absolute(each) and each.metric_names[0] in known)
+    ]
     return "infeasible" if any(over is not None and over > 0 for over in broken) else ""
 
 

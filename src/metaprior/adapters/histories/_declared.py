@@ -95,7 +95,7 @@ def _merged_choices(declared: list[DeclaredChoice]) -> Merged:
     if alike:
         remarks.append(
             f"has values that are not text, and as text are {listed(alike)}: each the same "
-            " choice as that text"
+            "choice as that text"
         )
     return Merged(Categorical(choices), remarks)
 

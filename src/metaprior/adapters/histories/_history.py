@@ -98,7 +98,12 @@ def history_of(
     """
     placed = _placed(found, where, space)
     used = placed.used
-    direction = direction or next(study.direction for study in used if study.direction)
+    direction = direction or next((study.direction for study in used if study.direction), None)
+    if direction is None:
+        raise ValueError(
+            f"None of the studies in {where} that are used says whether high or low values are "
+            "better; give the direction, 'maximize' or 'minimize'."
+        )
     values = [_values(study, direction) for study in used]
     tasks = Tasks.from_runs(
         zip(placed.points, values, strict=True),

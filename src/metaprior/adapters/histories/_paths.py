@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from glob import glob, has_magic
+from os.path import expanduser
 from pathlib import Path
 
 # What may be given where files are read from.
@@ -21,7 +22,7 @@ def paths_of(
     if not given:
         raise ValueError(f"No source is given; give the path of {called}.")
     found: dict[Path, None] = {}
-    for source in map(str, given):
+    for source in (expanduser(each) for each in map(str, given)):
         here = sorted(map(Path, glob(source))) if has_magic(source) else [Path(source)]
         here = [path for path in here if path.exists()]
         if not here:

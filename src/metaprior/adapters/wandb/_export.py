@@ -174,9 +174,8 @@ def _rows_of_json(path: Path) -> list[dict[str, Any]]:
         found = _lines(text, path)
     if isinstance(found, dict) and isinstance(found.get("runs"), list):
         found = found["runs"]
-    if isinstance(found, dict) and found and all(isinstance(v, dict) for v in found.values()):
-        if any(name in found for name in (*_CONFIGS, *_SUMMARIES)):
-            found = _by_row(found)
+    if isinstance(found, dict) and _is_by_column(found):
+        found = _by_row(found)
     rows = found if isinstance(found, list) else [found]
     if not all(isinstance(row, dict) for row in rows):
         raise ValueError(f"{path} is no list of runs; export one object per run.")
@@ -193,6 +192,24 @@ def _lines(text: str, path: Path) -> list[Any]:
                 f"{path}, line {i + 1} is not JSON ({error}); export it again."
             ) from None
     return found
+
+
+def _is_by_column(found: Mapping[str, Any]) -> bool:
+    """Whether an object is a frame by column, and not one run: its columns have the same labels of
+    rows, and those of configurations hold dicts or texts of dicts."""
+    columns = list(found.values())
+    if not columns or not all(isinstance(each, dict) for each in columns):
+        return False
+    configs = [value for name in _CONFIGS for value in found.get(name, {}).values()]
+    return (
+        all(each.keys() == columns[0].keys() for each in columns)
+        and any(value is not None for value in configs)
+        and all(value is None or _may_be_dict(value) for value in configs)
+    )
+
+
+def _may_be_dict(value: Any) -> bool:
+    return isinstance(value, dict) or (isinstance(value, str) and value.lstrip().startswith("{"))
 
 
 def _by_row(columns: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:

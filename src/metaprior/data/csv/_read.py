@@ -73,6 +73,7 @@ def read_runs(
     value_bounds: Bounds | None = None,
     unit: str | None = None,
     bounds: str = "data",
+    fewest: int = 2,
 ) -> RunsRead:
     """Past runs from CSV files.
 
@@ -92,6 +93,7 @@ def read_runs(
     - `value_bounds`: limits that no value can be beyond.
     - `bounds`: of inferred dimensions: those of the `"data"`, or a little `"wider"`.
     - `unit`: of the value; by default as its column says it: `yield_pct`, `force [N]`.
+    - `fewest`: how many runs there must be at least: 1 for a run that joins others.
     """
     if isinstance(features, str):
         features = (features,)
@@ -114,11 +116,11 @@ def read_runs(
     notes += note_on_direction(roles.value, direction)
     runs, failures = _without_failures(_text_runs(sheets, roles, features))
     notes += failures
-    if len(runs) < 2:
+    if len(runs) < fewest:
         raise ValueError(
-            f"Learning a prior needs at least 2 runs with values, received {len(runs)} in "
-            f"{len(sheets)} file(s); give one file per run, or name the run of each row in a "
-            "column called 'task'."
+            f"Learning a prior needs at least {fewest} run{'s' if fewest > 1 else ''} with values, "
+            f"received {len(runs)} in {len(sheets)} file(s); give one file per run, or name the "
+            "run of each row in a column called 'task'."
         )
     values = _values(runs, roles.value)
     if space is None:

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+from metaprior.belief import HALF_WIDTH_95
 from metaprior.lab.demo._computation import (
     CONTEXT_SIZES,
     FIXED_GP,
@@ -18,7 +19,6 @@ from metaprior.lab.demo._computation import (
 )
 from metaprior.metrics import coverage
 from metaprior.plots import (
-    HALF_WIDTH_95,
     INK,
     PALETTE,
     Belief,

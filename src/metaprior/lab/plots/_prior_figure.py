@@ -9,10 +9,10 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator
 
+from metaprior.belief import HALF_WIDTH_95
 from metaprior.lab.plots._looks import METHODS, OURS, PRINT_STYLE, looks_of
 from metaprior.plots import (
     FAINT,
-    HALF_WIDTH_95,
     INK,
     Belief,
     PastQueries,
