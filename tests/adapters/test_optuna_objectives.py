@@ -1,6 +1,7 @@
 """Studies of several objectives, and with learned constraints."""
 
 import pickle
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -163,3 +164,13 @@ def test_sampler_three_objectives(priors, untrained):
     study = new_study(MetaPriorSampler(three, seed=0), ("maximize", "minimize", "minimize"))
     study.optimize(lambda trial: (*both(trial), trial.params["z"]), n_trials=5)
     assert len(study.best_trials) >= 3
+
+
+def test_sampler_of_five_objectives_says_what_to_install(monkeypatch, untrained):
+    for name in [name for name in sys.modules if name.startswith("metaprior.adapters.botorch")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "botorch", None)  # what Python takes for not installed
+    priors = mp.Priors({f"f{i}": untrained for i in range(5)})
+    study = new_study(MetaPriorSampler(priors, seed=0), ["maximize"] * 5)
+    with pytest.raises(ValueError, match=r"pip install 'metaprior\[botorch\]'"):
+        study.optimize(lambda trial: (height(*ask(trial)),) * 5, n_trials=1)

@@ -1,12 +1,16 @@
 """What is expected of a query and of the rest of a run: by hand, and by tasks with known optima."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import metaprior as mp
-from metaprior.bo._outlook import Left
+from metaprior.belief import Left
+from metaprior.bo import StoppingHint
+from metaprior.bo._outlook import hint_of
+from metaprior.findings import Findings, StoppingCalibration
 
 
 @pytest.fixture(scope="module")
@@ -34,12 +38,12 @@ def test_expectation_is_that_of_the_posterior(hill_space, hill_runs, direction):
 
 def test_hint_counts_functions_whose_optimum_is_near():
     regret, gap = np.array([0.0, 0.1, 1.0, 0.4]), np.array([1.0, 4.0, 10.0, 4.0])
-    hint = Left(regret, gap).hint(tolerance=None)
+    hint = hint_of(Left(regret, gap), None)
     # Within 0.05, 0.2, 0.5 and 0.2: two of four, and one success and failure more.
     assert hint.probability == pytest.approx(3 / 6)
     assert hint.improvement_left == pytest.approx(0.375)
     assert hint.tolerance == pytest.approx(0.05 * 4.75)
-    assert Left(regret, gap).hint(tolerance=0.5).probability == pytest.approx(4 / 6)
+    assert hint_of(Left(regret, gap), 0.5).probability == pytest.approx(4 / 6)
     assert not hint.is_done() and hint.is_done(0.4)
 
 
@@ -62,6 +66,23 @@ def test_stopping_falls_as_the_run_goes_on_and_knows_its_tolerance(hill_space, h
     assert wide.probability > 0.95 > narrow.probability and wide.is_done()
     with pytest.raises(ValueError, match="The tolerance is -1.0; give a positive number"):
         optimizer.stopping(tolerance=-1.0)
+
+
+def test_stopping_is_corrected_by_what_happened_in_held_out_runs(prior):
+    def hint_with(findings: Findings | None) -> StoppingHint:
+        optimizer = mp.Optimizer(replace(prior, findings=findings), seed=0)
+        optimizer.tell({"x": 0.0, "z": 5.0}, 1.5)
+        hint = optimizer.stopping()
+        assert hint is not None
+        return hint
+
+    plain = hint_with(None)
+    assert not plain.calibrated and hint_with(Findings("Not calibrated.")) == plain
+    curve = StoppingCalibration((0.0, 1.0), (0.2, 0.6), 60, 10)
+    corrected = hint_with(Findings("Calibrated.", stopping=curve))
+    expected = 0.2 + 0.4 * plain.probability
+    assert corrected.probability == pytest.approx(expected) and corrected.calibrated
+    assert corrected[:2] == plain[:2]
 
 
 def test_stopping_of_a_finite_set_ends_when_all_is_known(prior):

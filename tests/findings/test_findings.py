@@ -15,6 +15,7 @@ from metaprior.findings import (
     PastTask,
     PredictionScores,
     Replay,
+    StoppingCalibration,
 )
 
 FINDINGS = Findings(
@@ -35,7 +36,31 @@ FINDINGS = Findings(
     seconds=1.5,
     interrupted=True,
     notes=("Few runs.",),
+    stopping=StoppingCalibration((0.25, 0.75), (0.5, 0.9), 60, 10),
 )
+
+
+def test_stopping_calibration_is_linear_between_its_places_and_constant_outside():
+    found = StoppingCalibration((0.25, 0.75), (0.5, 0.9), 60, 10)
+    told = [found(stated) for stated in (0.0, 0.25, 0.5, 0.75, 1.0)]
+    assert told == pytest.approx([0.5, 0.5, 0.7, 0.9, 0.9])
+    assert StoppingCalibration((0.5,), (0.6,), 40, 9)(0.9) == 0.6
+
+
+@pytest.mark.parametrize(
+    ("stated", "happened", "words"),
+    [
+        ((0.1, 0.2), (0.3,), "'findings.stopping.happened' has 1 numbers where 2 should be"),
+        ((), (), "'findings.stopping' is empty"),
+        ((0.2, 0.1), (0.3, 0.4), "not a rising curve"),
+        ((0.1, 0.2), (0.4, 0.3), "not a rising curve"),
+        ((0.1, 0.2), (0.4, 1.3), "not a rising curve"),
+    ],
+)
+def test_stopping_calibration_that_is_damaged_is_refused(stated, happened, words):
+    data = {"stated": stated, "happened": happened, "outcomes": 60, "runs": 10}
+    with pytest.raises(ValueError, match=words):
+        Findings.from_json({"verdict": "", "stopping": data})
 
 
 @pytest.mark.parametrize("findings", [FINDINGS, NOTHING_MEASURED], ids=["full", "empty"])

@@ -21,6 +21,9 @@ from metaprior.belief._kernels import StackedRationalQuadratic as StackedRationa
 from metaprior.belief._kernels import StackedSquaredExponential as StackedSquaredExponential
 from metaprior.belief._kernels import StackedStretch as StackedStretch
 from metaprior.belief._kernels import StackedSum as StackedSum
+from metaprior.belief._left import NEARLY as NEARLY
+from metaprior.belief._left import Left as Left
+from metaprior.belief._left import left_in as left_in
 from metaprior.belief._maps import AbstractMap as AbstractMap
 from metaprior.belief._maps import StackedConstant as StackedConstant
 from metaprior.belief._maps import StackedNetwork as StackedNetwork

@@ -7,11 +7,14 @@ from metaprior.bo._acquisition import ScoredAnchors as ScoredAnchors
 from metaprior.bo._acquisition import ThompsonSampling as ThompsonSampling
 from metaprior.bo._acquisition import UpperConfidenceBound as UpperConfidenceBound
 from metaprior.bo._feasibility import FeasibilityScore as FeasibilityScore
+from metaprior.bo._front import MOST_OBJECTIVES as MOST_OBJECTIVES
 from metaprior.bo._front import Boxes as Boxes
 from metaprior.bo._front import hypervolume as hypervolume
 from metaprior.bo._front import on_front as on_front
 from metaprior.bo._front import undominated as undominated
 from metaprior.bo._hypervolume import HypervolumeScore as HypervolumeScore
+from metaprior.bo._many import AbstractManyObjectives as AbstractManyObjectives
+from metaprior.bo._many import FrontSoFar as FrontSoFar
 from metaprior.bo._moves import Moves as Moves
 from metaprior.bo._moves import free_moves as free_moves
 from metaprior.bo._multi import MultiOptimizer as MultiOptimizer

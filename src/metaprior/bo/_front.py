@@ -17,6 +17,10 @@ from jaxtyping import Bool, Float
 
 # A larger front is thinned out to this many points, by the number of objectives.
 MOST_POINTS = {1: 1, 2: 100, 3: 24, 4: 12}
+# The closed form takes so many objectives.
+MOST_OBJECTIVES = max(MOST_POINTS)
+# Where volumes are sampled, every sample is a front of its own that is cut into boxes.
+MOST_SAMPLED, FEWEST_SAMPLED = {5: 12, 6: 8}, 4
 
 
 class Boxes(NamedTuple):
@@ -38,10 +42,15 @@ def on_front(values: Float[np.ndarray, "n m"]) -> Bool[np.ndarray, " n"]:
 
 
 def thinned(front: Float[np.ndarray, "n m"], num: int) -> Float[np.ndarray, "k m"]:
-    """At most `num` points of a front, far apart from each other; the best of each objective are
-    among them if `num` allows."""
+    """At most `num` points of a front: see `far_apart`."""
+    return front if len(front) <= num else front[far_apart(front, num)]
+
+
+def far_apart(front: Float[np.ndarray, "n m"], num: int) -> list[int]:
+    """The indices of at most `num` points of a front, far apart from each other; the best of each
+    objective are among them if `num` allows."""
     if len(front) <= num:
-        return front
+        return list(range(len(front)))
     width = np.maximum(np.ptp(front, axis=0), np.finfo(float).tiny)
     scaled = (front - front.min(axis=0)) / width
     chosen = list(dict.fromkeys(np.argmax(front, axis=0).tolist()))[:num]
@@ -49,7 +58,7 @@ def thinned(front: Float[np.ndarray, "n m"], num: int) -> Float[np.ndarray, "k m
     while len(chosen) < num:
         chosen.append(int(np.argmax(distance)))
         distance = np.minimum(distance, np.sum((scaled - scaled[chosen[-1]]) ** 2, axis=1))
-    return front[sorted(chosen)]
+    return sorted(chosen)
 
 
 def undominated(front: Float[np.ndarray, "n m"], reference: Float[np.ndarray, " m"]) -> Boxes:

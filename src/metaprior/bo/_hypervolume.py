@@ -24,13 +24,15 @@ from jaxtyping import Float, Int
 from metaprior.belief import AbstractSmoothFunction, ConditionedBelief
 from metaprior.bo._acquisition import SMALLEST_VARIANCE, log_standard_improvement
 from metaprior.bo._feasibility import FeasibilityScore
-from metaprior.bo._front import Boxes
+from metaprior.bo._front import Boxes, on_front
 from metaprior.bo._mixed import log_mixed
 
 # Members that count less than this are left out.
 NEGLIGIBLE = 1e-6
 # At most so many numbers per array.
 BLOCK_SIZE = 2**20
+# The reference lies this share of the front's width below its worst values.
+BELOW_WORST = 0.1
 
 
 @dataclass(frozen=True)
@@ -162,6 +164,23 @@ class HypervolumeScore(AbstractSmoothFunction):
             np.add.at(by_level, own.upper, -((1.0 - left) * lower).T)
             slopes = slopes + np.einsum("Lk,kLd->kd", by_level[:-1], slope)
         return values + total, slopes
+
+
+def inferred_reference(
+    front: Float[np.ndarray, "n m"],
+    objectives: tuple[ConditionedBelief, ...],
+    constraints: tuple[ConditionedBelief, ...],
+    anchors: Float[np.ndarray, "a d"],
+) -> Float[np.ndarray, " m"]:
+    """A little below the worst values on the observed front and on the one that is expected."""
+    likely = FeasibilityScore(constraints).values(anchors) >= np.log(0.5)
+    means = np.column_stack([belief.moments(anchors).mean for belief in objectives])
+    both = np.vstack([front, means[likely if likely.any() else np.ones(len(means), bool)]])
+    extremes = both[on_front(both)]
+    worst, width = np.min(extremes, axis=0), np.ptp(extremes, axis=0)
+    # A front of one point has no width; then its own size decides.
+    width = np.where(width > 0.0, width, np.maximum(np.ptp(both, axis=0), np.abs(worst)))
+    return worst - BELOW_WORST * np.where(width > 0.0, width, 1.0)
 
 
 def _corners(lower: Float[np.ndarray, " b"], upper: Float[np.ndarray, " b"]) -> Corners:

@@ -12,11 +12,28 @@ from metaprior.belief import AbstractBelief, ConditionedBelief, FittedBelief, Pr
 from metaprior.bo._acquisition import ScoredAnchors
 from metaprior.bo._checks import finite_or_failed, require_count
 from metaprior.bo._feasibility import FeasibilityScore
-from metaprior.bo._front import MOST_POINTS, on_front, thinned, undominated
-from metaprior.bo._hypervolume import HypervolumeScore
+from metaprior.bo._front import (
+    FEWEST_SAMPLED,
+    MOST_OBJECTIVES,
+    MOST_POINTS,
+    MOST_SAMPLED,
+    far_apart,
+    on_front,
+    thinned,
+    undominated,
+)
+from metaprior.bo._hypervolume import HypervolumeScore, inferred_reference
+from metaprior.bo._many import AbstractManyObjectives, FrontSoFar
 from metaprior.bo._moves import Moves
 from metaprior.bo._places import Places, Point, matches
-from metaprior.bo._propose import Goal, RunSoFar, propose, propose_among
+from metaprior.bo._propose import (
+    Goal,
+    RunSoFar,
+    best_allowed,
+    best_new,
+    propose,
+    propose_among,
+)
 from metaprior.bo._search import Search
 from metaprior.bo._window import Window
 from metaprior.data import Features, Points, direction_sign
@@ -24,8 +41,6 @@ from metaprior.words import Summary
 
 # Of the GP that models a constraint without past runs.
 FITTING_STEPS = 25
-# The reference lies this share of the front's width below its worst values.
-BELOW_WORST = 0.1
 
 
 class Outcome(NamedTuple):
@@ -33,6 +48,16 @@ class Outcome(NamedTuple):
 
     x: Point
     values: dict[str, float]
+
+
+class _Known(NamedTuple):
+    """What is believed of each value after a run, and the values themselves; those that are made
+    up, of pending and lost queries, come last."""
+
+    objectives: tuple[ConditionedBelief, ...]
+    constraints: tuple[ConditionedBelief, ...]
+    values: Float[np.ndarray, "n m"]
+    feasible: Bool[np.ndarray, " n"]
 
 
 class MultiOptimizer:
@@ -47,6 +72,8 @@ class MultiOptimizer:
     - `reference`: by name, the worst value of each objective that is of any interest; the volume
       counts from there. By default, a little below what the observed front and the predicted one
       have at worst.
+    - `many`: for five objectives and more, `metaprior.adapters.botorch.ManyObjectives()`: the
+      improvement is then sampled and not computed in closed form.
     - `candidates`, `search`, `features`, `window`, `seed`: see `Optimizer`.
     """
 
@@ -59,6 +86,7 @@ class MultiOptimizer:
         search: Search | None = None,
         features: Features | None = None,
         window: Window | None = None,
+        many: AbstractManyObjectives | None = None,
         seed: int = 0,
     ):
         if not isinstance(priors, Priors):
@@ -66,11 +94,13 @@ class MultiOptimizer:
                 f"`priors` is a {type(priors).__name__}; give "
                 "`Priors({name: prior, ...}, constraints={...})`."
             )
-        if len(priors.objectives) > max(MOST_POINTS):
+        is_closed = len(priors.objectives) <= MOST_OBJECTIVES
+        if not is_closed and many is None:
             raise ValueError(
-                f"Received {len(priors.objectives)} objectives; give at most {max(MOST_POINTS)}, "
-                "and the others as constraints, or use BoTorch's qLogNEHVI with "
-                "`metaprior.adapters.botorch.model` of each prior."
+                f"Received {len(priors.objectives)} objectives; give at most {MOST_OBJECTIVES} and "
+                "the others as constraints, or install BoTorch with `pip install "
+                "'metaprior[botorch]'` and give "
+                "`many=metaprior.adapters.botorch.ManyObjectives()` for its qLogNEHVI."
             )
         priors = priors if features is None else priors.for_task(features)
         self.priors = priors
@@ -90,6 +120,7 @@ class MultiOptimizer:
         ]
         self._reference = None if reference is None else self._checked_reference(reference)
         self._search = Search() if search is None else search
+        self._many = None if is_closed else many
         self._seed = seed
         self._num_asked = 0
         width, count = self.space.num_columns, len(self._names)
@@ -238,13 +269,45 @@ class MultiOptimizer:
     def _suggest(self, moves: Moves) -> Float[np.ndarray, " d"]:
         rng = np.random.default_rng([self._seed, self._num_asked])
         self._num_asked += 1
+        if self._many is not None and self._has_begun():
+            return self._suggest_sampled(self._many, moves, rng)
         goal = self._goal(rng)
         candidates = self._places.candidates
         if candidates is None:
             return propose(goal, moves, self._run(0), self._search, rng)
+        return candidates[propose_among(goal, candidates, self._allowed(candidates, moves))]
+
+    def _suggest_sampled(
+        self, many: AbstractManyObjectives, moves: Moves, rng: np.random.Generator
+    ) -> Float[np.ndarray, " d"]:
+        """The candidate that is worth most, of those given or of those that a search begins with:
+        there is no slope to climb."""
+        known, given = self._known(has_pending=False), self._places.candidates
+        x, values = known.objectives[0].x, known.values
+        merit = _merit(values, known.feasible, rng)
+        candidates = self._search.candidates(moves, x, merit, rng) if given is None else given
+        rows = np.flatnonzero(known.feasible)
+        rows = rows[on_front(values[rows])]
+        most = MOST_SAMPLED.get(self._num_objectives, FEWEST_SAMPLED)
+        rows = rows[far_apart(values[rows], most)]
+        reference = self._reference
+        if reference is None:
+            reference = inferred_reference(values[rows], *known[:2], candidates)
+        front = FrontSoFar(*known[:2], x[rows], self._pending, reference)
+        worth = many.values(front, candidates, rng)
+        if given is None:
+            return best_new(worth, candidates, self._run(0))
+        return given[best_allowed(worth, self._allowed(given, moves))]
+
+    def _has_begun(self) -> bool:
+        """Whether anything but infeasible observations is known."""
+        return bool(len(self._pending) or len(self._lost) or self._is_feasible().any())
+
+    def _allowed(
+        self, candidates: Float[np.ndarray, "m d"], moves: Moves
+    ) -> Bool[np.ndarray, " m"]:
         used = np.vstack([self._x, self._pending, self._lost])
-        allowed = self._places.allowed(candidates, used, moves)
-        return candidates[propose_among(goal, candidates, allowed)]
+        return self._places.allowed(candidates, used, moves)
 
     def _run(self, i: int) -> RunSoFar:
         """The run as it looks to one value."""
@@ -265,16 +328,25 @@ class MultiOptimizer:
             self._settled = len(self._told), settled
         return self._settled[1]
 
-    def _goal(self, rng: np.random.Generator) -> Goal:
+    def _known(self, *, has_pending: bool) -> _Known:
+        """What the run has shown, lost queries included; pending ones count, with `has_pending`,
+        as if they had returned what is expected of them."""
         m, beliefs = self._num_objectives, self._settled_beliefs()
-        objectives = tuple(self._run(i).believed(beliefs[i]) for i in range(m))
-        constraints = tuple(self._run(i).believed(beliefs[i]) for i in self._known_constraints())
-        # Pending and lost queries come last, as if they had returned what is expected of them.
+        pending = self._pending if has_pending else self._pending[:0]
+        objectives, constraints = (
+            tuple(self._run(i)._replace(pending=pending).believed(beliefs[i]) for i in own)
+            for own in (range(m), self._known_constraints())
+        )
         values = np.column_stack([belief.y for belief in objectives])
         ghosts = len(values) - len(self._values)
         feasible = np.append(self._is_feasible(), np.ones(ghosts, bool))
         for belief in constraints:
             feasible[len(feasible) - ghosts :] &= belief.y[len(belief.y) - ghosts :] >= 0.0
+        return _Known(objectives, constraints, values, feasible)
+
+    def _goal(self, rng: np.random.Generator) -> Goal:
+        objectives, constraints, values, feasible = self._known(has_pending=True)
+        m = self._num_objectives
 
         def score(anchors: Float[np.ndarray, "m d"]) -> ScoredAnchors:
             if len(values) == 0:
@@ -285,7 +357,7 @@ class MultiOptimizer:
                 front = values[feasible][on_front(values[feasible])]
                 reference = self._reference
                 if reference is None:
-                    reference = _inferred_reference(front, objectives, constraints, anchors)
+                    reference = inferred_reference(front, objectives, constraints, anchors)
                 boxes = undominated(thinned(front, MOST_POINTS[m]), reference)
                 chosen = HypervolumeScore.over(boxes, objectives, constraints)
             return ScoredAnchors(chosen, chosen.values(anchors))
@@ -299,23 +371,6 @@ class MultiOptimizer:
         reported = ~np.all(np.isnan(self._values), axis=0)
         found = np.flatnonzero(np.array(learned) | (len(self._values) > 0) & reported)
         return [int(i) for i in found if i >= self._num_objectives]
-
-
-def _inferred_reference(
-    front: Float[np.ndarray, "n m"],
-    objectives: tuple[ConditionedBelief, ...],
-    constraints: tuple[ConditionedBelief, ...],
-    anchors: Float[np.ndarray, "a d"],
-) -> Float[np.ndarray, " m"]:
-    """A little below the worst values on the observed front and on the one that is expected."""
-    likely = FeasibilityScore(constraints).values(anchors) >= np.log(0.5)
-    means = np.column_stack([belief.moments(anchors).mean for belief in objectives])
-    both = np.vstack([front, means[likely if likely.any() else np.ones(len(means), bool)]])
-    extremes = both[on_front(both)]
-    worst, width = np.min(extremes, axis=0), np.ptp(extremes, axis=0)
-    # A front of one point has no width; then its own size decides.
-    width = np.where(width > 0.0, width, np.maximum(np.ptp(both, axis=0), np.abs(worst)))
-    return worst - BELOW_WORST * np.where(width > 0.0, width, 1.0)
 
 
 def _merit(

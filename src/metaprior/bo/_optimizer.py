@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 from jaxtyping import Float
 
-from metaprior.belief import HALF_WIDTH_95, AbstractBelief, Prior, method_name
+from metaprior.belief import HALF_WIDTH_95, AbstractBelief, Prior, left_in, method_name
 from metaprior.bo._acquisition import AbstractAcquisition, RestlessConfidenceBound
 from metaprior.bo._checks import check_parts, finite_or_failed, require_count
 from metaprior.bo._moves import Moves
-from metaprior.bo._outlook import Expectation, StoppingHint, expectation_of, left_in
+from metaprior.bo._outlook import Expectation, StoppingHint, expectation_of, hint_of
 from metaprior.bo._places import Places, Point, matches
 from metaprior.bo._propose import Goal, RunSoFar, propose, propose_among, propose_near
 from metaprior.bo._record import OBSERVED, SavedRun, Told, damage_of_run
@@ -196,7 +196,8 @@ class Optimizer:
         """Whether it is worth going on: what is expected to be left, and how surely the best is
         near enough to the optimum; `None` before the first observation.
 
-        It follows from the belief alone and is not calibrated on held-out runs.
+        What functions drawn from the belief say is corrected by how often that held in held-out
+        runs, if enough of them were judged when the prior was learned (`StoppingHint.calibrated`).
 
         - `tolerance`: what is near enough, in the units of the value; by default a twentieth of the
           distance from the median of the function to its optimum.
@@ -209,7 +210,11 @@ class Optimizer:
         points = self._places.candidates
         if points is None:
             points = self._search.candidates(self._places.moves(None), self._x, self._y, rng)
-        return left_in(self._belief.condition(self._x, self._y), points, rng).hint(tolerance)
+        left = left_in(self._belief.condition(self._x, self._y), points, rng)
+        hint, found = hint_of(left, tolerance), self.prior.findings
+        if found is None or found.stopping is None:
+            return hint
+        return hint._replace(probability=found.stopping(hint.probability), calibrated=True)
 
     @property
     def observations(self) -> list[tuple[Point, float]]:

@@ -111,7 +111,7 @@ def propose(
     for is_allowed in (run.is_new, run.is_open):
         allowed = is_allowed(candidates)
         if allowed.any():
-            return candidates[_best(values, allowed)]
+            return candidates[best_allowed(values, allowed)]
     return x
 
 
@@ -119,19 +119,26 @@ def propose_among(
     goal: Goal, candidates: Float[np.ndarray, "m d"], allowed: Bool[np.ndarray, " m"]
 ) -> int:
     """Index of the allowed candidate that is worth most."""
-    return _best(goal.score(candidates).values, allowed)
+    return best_allowed(goal.score(candidates).values, allowed)
 
 
 def propose_near(
     goal: Goal, candidates: Float[np.ndarray, "m d"], run: RunSoFar
 ) -> Float[np.ndarray, " d"]:
-    """The candidate that is worth most, a new one if there is one; all are beside one query."""
+    """`best_new` of candidates that are all beside one query."""
+    return best_new(goal.score(candidates).values, candidates, run)
+
+
+def best_new(
+    values: Float[np.ndarray, " m"], candidates: Float[np.ndarray, "m d"], run: RunSoFar
+) -> Float[np.ndarray, " d"]:
+    """The candidate that is worth most, a new one if there is one."""
     ranks = (run.is_new(candidates), run.is_open(candidates), np.ones(len(candidates), bool))
     allowed = next(rank for rank in ranks if rank.any())
-    return candidates[propose_among(goal, candidates, allowed)]
+    return candidates[best_allowed(values, allowed)]
 
 
-def _best(values: Float[np.ndarray, " m"], allowed: Bool[np.ndarray, " m"]) -> int:
+def best_allowed(values: Float[np.ndarray, " m"], allowed: Bool[np.ndarray, " m"]) -> int:
     """Index of the largest allowed value."""
     return int(np.argmax(np.where(allowed, values, -np.inf)))
 

@@ -11,4 +11,5 @@ from metaprior.findings._findings import PastTask as PastTask
 from metaprior.findings._findings import PredictionScores as PredictionScores
 from metaprior.findings._findings import Replay as Replay
 from metaprior.findings._findings import Series as Series
+from metaprior.findings._findings import StoppingCalibration as StoppingCalibration
 from metaprior.findings._from_json import read_record as read_record

@@ -90,6 +90,42 @@ class Replay:
 
 
 @dataclass(frozen=True)
+class StoppingCalibration:
+    """How often the best of held-out runs was near enough to the optimum, where the belief stated
+    that with some probability.
+
+    - `stated`: probabilities, in ascending order; `happened`: how often it then was so, which never
+      falls.
+    - `outcomes`: the number of statements compared; `runs`: of how many runs.
+    """
+
+    stated: tuple[float, ...]
+    happened: tuple[float, ...]
+    outcomes: int
+    runs: int
+
+    def __post_init__(self):
+        _require_one_per(self.stated, self, "stopping", "happened")
+        if not self.stated or not self.happened:
+            raise ValueError("'findings.stopping' is empty")
+        ascending = list(self.stated) == sorted(set(self.stated))
+        rising = list(self.happened) == sorted(self.happened)
+        if not (ascending and rising and all(0 <= p <= 1 for p in self.happened)):
+            raise ValueError("'findings.stopping' is not a rising curve of probabilities")
+
+    def __call__(self, stated: float) -> float:
+        """The probability that follows from a stated one: linear in between."""
+        places = zip(self.stated, self.happened, strict=True)
+        below, value = self.stated[0], self.happened[0]
+        for place, there in places:
+            if stated <= place:
+                share = (stated - below) / (place - below) if place > below else 1.0
+                return value + max(share, 0.0) * (there - value)
+            below, value = place, there
+        return value
+
+
+@dataclass(frozen=True)
 class PastTask:
     """One past run, predicted from the others.
 
@@ -141,6 +177,7 @@ class Findings:
 
     - `verdict`: whether to trust the prior, in a sentence or two.
     - `baseline`: the non-transfer model that it is compared with.
+    - `stopping`: how the stated probability that a run may stop compares with what happened.
     - `tried`: number of configurations in the race.
     - `seconds`: how long learning took; not in a saved prior, whose bytes follow from the seed.
     - `interrupted`: whether learning was stopped before the race ended.
@@ -158,6 +195,7 @@ class Findings:
     interrupted: bool = False
     notes: tuple[str, ...] = ()
     baseline: str = BASELINE
+    stopping: StoppingCalibration | None = None
 
     @property
     def remarks(self) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ from metaprior.learning._score import (
     pooled_calibration,
 )
 from metaprior.learning._select import Selection
+from metaprior.learning._stopping import stopping_of
 from metaprior.methods import settings_of
 from metaprior.metrics import coverage, mean_and_interval
 from metaprior.words import listed
@@ -57,6 +58,7 @@ def findings_of(tasks: Tasks, selection: Selection, budget: Budget, watch: Watch
     The exam comes first, and is always sat to the end; runs are replayed while there is time.
     """
     held_out, past_tasks, examples, replayed, cut_short = None, (), (), None, False
+    stopping = None
     if selection.judged is not None:
         exam = selection.exam
         folds = np.arange(len(exam.rows))
@@ -74,6 +76,7 @@ def findings_of(tasks: Tasks, selection: Selection, budget: Budget, watch: Watch
             regrets = replay(selection.judged, baselines, exam, columns, lambda: watch.over)
             cut_short = regrets is None
             replayed = None if regrets is None else summary(regrets)
+            stopping = stopping_of(selection.judged, exam, lambda: watch.over)
     return Findings(
         verdict=_verdict(held_out, replayed, interrupted=selection.interrupted),
         held_out=held_out,
@@ -85,6 +88,7 @@ def findings_of(tasks: Tasks, selection: Selection, budget: Budget, watch: Watch
         budget=budget.name,
         seconds=round(watch.elapsed, 1),
         interrupted=selection.interrupted,
+        stopping=stopping,
         notes=(*_notes(tasks, selection), *([CUT_SHORT] if cut_short else [])),
     )
 

@@ -19,6 +19,7 @@ from scipy.special import ndtr
 
 from metaprior.belief import (
     AbstractBelief,
+    ConditionedBelief,
     MemberMoments,
     has_belief,
     pick,
@@ -65,6 +66,12 @@ class AbstractPredictors(abc.ABC):
     @abc.abstractmethod
     def predict(self, questions: Questions) -> Predictions:
         """The answer to each question."""
+
+    def condition(
+        self, who: int, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"]
+    ) -> ConditionedBelief | None:
+        """One of the priors after the points of a run; `None` if it has no belief to draw from."""
+        return None
 
 
 def predictors_of(
@@ -147,6 +154,9 @@ class ConditionedPredictors(AbstractPredictors):
 
     def __init__(self, beliefs: Sequence[AbstractBelief]):
         self._beliefs = beliefs
+
+    def condition(self, who, x, y) -> ConditionedBelief:
+        return self._beliefs[who].condition(x, y)
 
     def predict(self, questions: Questions) -> Predictions:
         found = _nothing(questions)

@@ -41,10 +41,10 @@ def _never() -> bool:
 
 def can_be_replayed(exam: Exam) -> bool:
     """Whether any examined run is long enough."""
-    return len(_long_runs(exam)[1]) > 0
+    return len(long_runs(exam)[1]) > 0
 
 
-def _long_runs(exam: Exam) -> tuple[Int[np.ndarray, " runs"], Int[np.ndarray, " runs"]]:
+def long_runs(exam: Exam) -> tuple[Int[np.ndarray, " runs"], Int[np.ndarray, " runs"]]:
     """The fold and the row of each examined run that leaves something to choose between."""
     folds, places = np.nonzero(exam.is_real)
     rows = exam.rows[folds, places]
@@ -67,7 +67,7 @@ def replay(
     - `columns`: those of points, without features of tasks.
     - `is_over`: whether time is up.
     """
-    folds, rows = _long_runs(exam)
+    folds, rows = long_runs(exam)
     lengths, x, y = exam.lengths[rows], exam.x[rows], exam.y[rows]
     is_real = np.arange(y.shape[1]) < lengths[:, None]
     # Once the best point of a run has been queried its regret stays 0.
@@ -137,16 +137,19 @@ def query_order(
     *,
     enough: Float[np.ndarray, " runs"],
     is_over: Callable[[], bool] = _never,
+    most: int | None = None,
 ) -> Int[np.ndarray, "runs points"]:
     """The points of each run in the order in which a prior queries them; then the padding.
 
     - `who`: for each run, which of the priors.
     - `enough`: a value after which the order of what is left of a run does not matter.
     - `is_over`: asked before each query; the first "yes" raises.
+    - `most`: the number of queries, if not all points are to be asked.
     """
     order = np.tile(np.arange(y.shape[1]), (len(y), 1))
     going_on = np.arange(len(y))
-    for t in range(int(lengths.max())):
+    longest = int(lengths.max())
+    for t in range(longest if most is None else min(most, longest)):
         if not len(going_on):
             break
         if is_over():

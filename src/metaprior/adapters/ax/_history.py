@@ -134,7 +134,7 @@ def read_outputs(
     An experiment that optimises one of the metrics in another direction is skipped.
 
     - `outputs`: what each metric is, by name: `"maximize"`, `"minimize"`, or `"constraint"` for one
-      with an outcome constraint, whose values are by how much it exceeds the bound.
+      with a single absolute outcome constraint, whose values are by how much it exceeds the bound.
     - `value_bounds`: limits of the values, by name.
     - the other arguments: see `read_history`.
     """

@@ -10,5 +10,6 @@ from metaprior.adapters.botorch._build import model as model
 from metaprior.adapters.botorch._coordinates import AbstractCoordinates as AbstractCoordinates
 from metaprior.adapters.botorch._coordinates import UnitCube as UnitCube
 from metaprior.adapters.botorch._coordinates import UserUnits as UserUnits
+from metaprior.adapters.botorch._many import ManyObjectives as ManyObjectives
 from metaprior.adapters.botorch._model import LearnedModel as LearnedModel
 from metaprior.adapters.botorch._tasks import tasks as tasks

@@ -16,8 +16,7 @@ class StopWhenDone:
 
     - `tolerance`: what is near enough, in the units of the value; by default a twentieth of the
       distance from the median of the function to its optimum.
-    - `probability`: how sure the belief must be, between 0 and 1. It is not calibrated on held-out
-      runs.
+    - `probability`: what must be reached, between 0 and 1: see `StoppingHint.probability`.
 
     The study must be sampled by `MetaPriorSampler`. Trials that are running are finished.
     """

@@ -7,7 +7,14 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial
 
 from metaprior.belief import Prior, Priors
-from metaprior.bo import MultiOptimizer, Optimizer, StoppingHint, Window
+from metaprior.bo import (
+    MOST_OBJECTIVES,
+    AbstractManyObjectives,
+    MultiOptimizer,
+    Optimizer,
+    StoppingHint,
+    Window,
+)
 from metaprior.data import Points, Space
 
 # What the objective is called where one prior is given for a study of one objective.
@@ -51,7 +58,17 @@ def optimizer_for(
         ((name, prior),) = priors.objectives.items()
         return OneValue(name, Optimizer(prior, window=window))
     known = {name: priors.constraints.get(name) for name in constraints}
-    return MultiOptimizer(Priors(priors.objectives, known), window=window)
+    many = None if len(priors.objectives) <= MOST_OBJECTIVES else _sampled()
+    return MultiOptimizer(Priors(priors.objectives, known), window=window, many=many)
+
+
+def _sampled() -> AbstractManyObjectives | None:
+    """What chooses by more objectives than the closed form takes, where BoTorch is installed."""
+    try:
+        from metaprior.adapters.botorch import ManyObjectives
+    except ImportError:
+        return None  # the optimiser says what to install
+    return ManyObjectives()
 
 
 class Objectives:
