@@ -2,23 +2,31 @@
 
 import numpy as np
 import pytest
-import torch
 from scipy.stats import multivariate_normal
 
-from benchmarks.field._botorch_reference import _misranked, _weights, rank_weighted, single_task_gp
-from benchmarks.field._empirical_reference import chosen_shrinkage, empirical, shrunk
-from benchmarks.field._hyperbo_reference import (
-    DTYPE,
-    DeepKernelGP,
-    by_prior,
-    negative_log_likelihood,
-)
-from benchmarks.field._hyperbo_reference import trained as train
 from benchmarks.field._pools import Pool
 from benchmarks.field._runs import by_scores
 from metaprior.data import Real, Space, Tasks
 
 pytestmark = pytest.mark.oracle
+
+torch = pytest.importorskip("torch", reason="`make oracle` installs torch")
+
+from benchmarks.field._botorch_reference import (  # noqa: E402
+    _misranked,
+    _weights,
+    rank_weighted,
+    single_task_gp,
+)
+from benchmarks.field._empirical_reference import chosen_shrinkage, empirical, shrunk  # noqa: E402
+from benchmarks.field._hyperbo_reference import (  # noqa: E402
+    DTYPE,
+    DeepKernelGP,
+    by_prior,
+    negative_log_likelihood,
+)
+from benchmarks.field._hyperbo_reference import trained as train  # noqa: E402
+
 SQUARE = Space(x0=Real(0.0, 1.0), x1=Real(0.0, 1.0))
 
 
