@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # Small matrices: BLAS threads only compete with the two test workers.
 export OMP_NUM_THREADS ?= 1
 # Use the pyright release that the lock pins, never a newer one found on the network.
-export PYRIGHT_PYTHON_FORCE_VERSION := $(shell sed -n 's/^pyright==//p' requirements.lock)
+export PYRIGHT_PYTHON_FORCE_VERSION := $(shell sed -n 's/^pyright==\([^ ]*\).*/\1/p' requirements.lock)
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help

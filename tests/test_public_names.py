@@ -12,7 +12,7 @@ import metaprior as mp
 
 ROOT = Path(__file__).parents[1]
 # The release that the lock file pins, as in the Makefile; never a newer one from the network.
-PYRIGHT = re.search(r"^pyright==(\S+)$", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
+PYRIGHT = re.search(r"^pyright==(\S+)", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
 
 USER_SCRIPT = """
 from typing import Any, assert_type
