@@ -199,15 +199,14 @@ def test_packed_records_show_the_same_page(tmp_path):
 @pytest.mark.oracle
 @pytest.mark.filterwarnings(r"ignore::DeprecationWarning:ax\..*")
 def test_past_runs_become_experiments_that_transfer_reads():
-    pytest.importorskip("ax", reason="`make oracle` installs Ax")
-    from ax.adapter.transfer_learning.adapter import TL_EXP
-
+    name = "ax.adapter.transfer_learning.adapter"
+    transfer = pytest.importorskip(name, reason="`make oracle` installs Ax")
     from benchmarks.hosts._ax_reference import attach, new_client
 
     past, task = past_runs(CELL), CELL.unseen()[0]
     client = new_client(task.space, dict(task.directions), "new", 0)
     attach(client, past, list(task.directions))
-    sources = client._experiment.auxiliary_experiments_by_purpose[TL_EXP]
+    sources = client._experiment.auxiliary_experiments_by_purpose[transfer.TL_EXP]
     assert [each.experiment.name for each in sources] == ["past 0", "past 1"]
     for i, source in enumerate(sources):
         frame = source.experiment.lookup_data().df
