@@ -113,7 +113,9 @@ def test_learn_gives_the_same_prior_for_the_same_seed_bit_for_bit(prior, hill_ta
 
 def test_load_gives_back_a_chosen_prior_bit_for_bit(prior, hill_runs, tmp_path):
     loaded = mp.load(prior.save(tmp_path / "prior"))
-    assert loaded.method == prior.method and loaded.findings == prior.findings
+    assert loaded.method == prior.method and prior.findings is not None
+    # How long learning took is not saved: the same seed gives the same bytes.
+    assert loaded.findings == replace(prior.findings, seconds=None)
     for x, y in (([], []), hill_runs[3], hill_runs[5]):
         ours, theirs = (p.condition(x, y).predict(CORNERS) for p in (prior, loaded))
         np.testing.assert_array_equal(ours, theirs)
