@@ -170,7 +170,7 @@ def test_commands_work_without_jax(folder):
     assert (folder / "report.html").exists()
 
 
-def test_a_lifelong_sequence_begins_without_jax(folder):
+def test_lifelong_sequence_begins_without_jax(folder):
     space = '[rate]\\nkind = "real"\\nlow = 0.0\\nhigh = 1.0\\n'
     (folder.parent / "space.toml").write_text(space.replace("\\n", "\n"))
     begin = ["suggest", "--lifelong", "machine", "--space", "space.toml", "--run", "one", "--json"]

@@ -90,7 +90,7 @@ def test_sampler_takes_objectives_by_their_names(priors):
 def test_sampler_rejects_objectives_of_other_names(priors):
     study = new_study(MetaPriorSampler(priors, seed=0))
     study.set_metric_names(["left", "top"])
-    with pytest.raises(ValueError, match="name them alike"):
+    with pytest.raises(ValueError, match="give both the same names"):
         study.optimize(both, n_trials=1)
 
 

@@ -116,14 +116,14 @@ def done(tmp_path_factory):
     return out, cells
 
 
-def test_what_is_done_is_not_done_again(done):
+def test_jobs_of_leaves_out_finished_jobs(done):
     out, cells = done
     assert jobs_of(cells, ["random"], "normal", out) == []
     assert len(jobs_of(cells, ["random", "TPE"], "normal", out)) == len(cells)
     assert len(jobs_of(cells, ["TPE"], "normal", out)) == len(cells)
 
 
-def test_a_search_without_a_past_is_the_same_in_both_regimes(done):
+def test_records_of_searches_without_past_runs_are_the_same_in_both_regimes(done):
     out, cells = done
     gp, tpe = (read_rows(record_file(cell, "random", out)) for cell in cells[:2])
     assert [row["regret"] for row in gp] == [row["regret"] for row in tpe]

@@ -127,7 +127,7 @@ def test_wins_and_losses_follow_the_side_of_the_interval():
     assert solved.counts == "1 / 1 / 1"
 
 
-def test_a_single_prior_says_nothing():
+def test_compare_of_a_single_prior_has_no_interval():
     found = compare(measured(pd.concat([records("learn", [0.1]), records("b", [0.2])])), "learn")
     assert found["b"].verdict("regret@1") is None
     assert found["b"].text("regret@1") == "+0.1000"

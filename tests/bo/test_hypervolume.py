@@ -175,7 +175,7 @@ def test_feasibility_far_into_the_infeasible_is_finite_and_points_back():
 
 
 @pytest.mark.parametrize("best", [-1.0, 0.5])
-def test_one_objective_is_improvement_times_feasibility(best):
+def test_hypervolume_of_one_objective_is_improvement_times_feasibility(best):
     boxes = undominated(np.array([[best]]), np.array([-9.0]))
     found = HypervolumeScore.over(boxes, (ONE[0],), (ONE[1],)).values(POINTS)
     for x, value in zip(POINTS, found, strict=True):

@@ -116,7 +116,7 @@ def test_optimizer_starts_without_data_and_finds_the_top(prior):
     assert [value for _, value in told] == [value_at(p) for p in points]
 
 
-def test_optimizer_of_the_same_seed_asks_the_same_questions(prior):
+def test_optimizer_of_the_same_seed_asks_the_same_queries(prior):
     first, second = (play(mp.Optimizer(prior, search=SEARCH, seed=0), 4) for _ in range(2))
     assert first == second
     rows = np.linspace(-5, 5, 41)[:, None]
@@ -418,7 +418,7 @@ class TestFixed:
         prior = mp.Prior(self.SPACE, "maximize", TrainedContents(method, method.blank_surrogate(4)))
         return mp.Optimizer(prior, seed=0, search=SEARCH, **options)
 
-    def test_the_best_of_the_others_is_found(self):
+    def test_ask_with_fixed_values_finds_the_best_of_the_others(self):
         optimizer, fixed = self.optimizer(), {"n": 3, "kind": "b"}
         for point in self.SPACE.decode(np.random.default_rng(0).uniform(size=(12, 4))):
             optimizer.tell(point, self.value_at(point))
@@ -429,7 +429,7 @@ class TestFixed:
         assert point["x"] == pytest.approx(0.55, abs=0.05)
         assert 0 <= optimizer.ask()["n"] <= 4  # and it is free again
 
-    def test_side_by_side_and_after_a_failure_they_differ(self):
+    def test_ask_with_fixed_values_differs_side_by_side_and_after_a_failure(self):
         optimizer, fixed = self.optimizer(), {"x": 0.5, "kind": "a"}
         points = optimizer.ask(3, fixed=fixed)
         optimizer.tell(points[0], None)
@@ -437,7 +437,7 @@ class TestFixed:
         assert {point["x"] for point in points} == {0.5}
         assert len({point["n"] for point in points}) == 4
 
-    def test_candidates_must_have_the_values(self):
+    def test_ask_with_fixed_values_takes_candidates_that_have_them(self):
         candidates = self.SPACE.decode(np.random.default_rng(1).uniform(size=(20, 4)))
         optimizer = self.optimizer(candidates=candidates)
         several = sum(point["kind"] == "b" for point in candidates)
@@ -453,7 +453,7 @@ class TestFixed:
             ({"x": 2.0}, "fixed.*dimension 'x'.*2.0"),
         ],
     )
-    def test_bad_input(self, fixed, sentence):
+    def test_ask_with_fixed_values_answers_bad_input_in_one_sentence(self, fixed, sentence):
         with pytest.raises(ValueError, match=sentence):
             self.optimizer().ask(fixed=fixed)
 
@@ -462,7 +462,7 @@ class TestStopped:
     """Queries that were stopped early, for a prior that is to be maximised and one that is not."""
 
     @pytest.mark.parametrize("sign", [1.0, -1.0])
-    def test_a_stopped_query_counts_as_no_better_than_its_value(self, sign):
+    def test_tell_counts_a_stopped_query_as_no_better_than_its_value(self, sign):
         """The model hopes for more than that, or expects less anyway."""
         for limit, expected in [(0.5, 0.5), (50.0, 10.0), (None, 10.0)]:
             believed = self.believed(sign, limit)
@@ -485,7 +485,7 @@ class TestStopped:
         ghosts = run.believed(optimizer._belief).y[-1:]
         return sign * float(ghosts[0])
 
-    def test_nothing_near_a_stopped_query_is_asked(self):
+    def test_ask_avoids_stopped_queries(self):
         """The acquisition is largest at x = 5, however often the query there is stopped."""
         optimizer = steep(SPACE)
         for _ in range(5):
@@ -496,7 +496,7 @@ class TestStopped:
         assert "5 stopped early" in repr(optimizer)
 
 
-def test_an_answered_question_is_asked_again_only_if_answers_differ():
+def test_ask_repeats_an_evaluated_query_only_if_its_values_differ():
     """The acquisition is largest at x = 5."""
     optimizer = steep(SPACE)
     optimizer.tell({"x": 5.0}, 1.0)
@@ -507,7 +507,7 @@ def test_an_answered_question_is_asked_again_only_if_answers_differ():
     assert noisy.ask() == {"x": 5.0}
 
 
-def test_a_space_that_is_used_up_repeats_answers_and_not_failures():
+def test_ask_in_a_used_up_space_repeats_evaluated_queries_not_failures():
     """One of six points is left, where the model hopes for least, and then none."""
     space = mp.Space(k=mp.Integer(1, 3), c=mp.Categorical(["a", "b"]))
     optimizer = steep(space)

@@ -64,7 +64,7 @@ def test_points_come_back_from_what_models_see(space):
     assert space.decode(space.points_of(seen)) == space.decode(unit)
 
 
-def test_compiled_code_sees_the_same():
+def test_embed_in_jax_is_that_in_numpy():
     unit = some_units(NESTED)
     np.testing.assert_allclose(NESTED.embed(jnp.asarray(unit), jnp), NESTED.embed(unit), atol=1e-6)
 

@@ -263,7 +263,7 @@ NEIGHBOURS = jax.jit(MIXED.neighbours)
 SNAP_ALL = jax.jit(jax.vmap(MIXED.snap))
 
 
-def test_a_real_space_has_no_neighbours():
+def test_neighbours_of_a_real_space_are_none():
     space = Space(a=Real(0, 1), b=Real(0, 1))
     assert jax.jit(space.neighbours)(jnp.zeros(2)).shape == (0, 2)
 

@@ -88,7 +88,7 @@ def test_standardiser_single_observation_is_its_own_mean():
     assert float(standardiser.y_mean) == y[1, 0] and float(standardiser.y_std) == 1.0
 
 
-def test_the_blank_standardiser_changes_nothing():
+def test_blank_standardiser_changes_nothing():
     x, y = tasks()
     standardiser = blank_standardiser(2)
     np.testing.assert_array_equal(standardiser.x(jnp.asarray(x)), x)

@@ -199,7 +199,7 @@ def test_learn_uses_a_feature_that_helps_and_ignores_one_that_does_not(small_bud
     # The tops are at -0.64 and 0.64.
     assert tops[310.0] < -0.3 and tops[390.0] > 0.3
     assert learned.findings is not None
-    assert any("uses what is known of a task: 't'" in note for note in learned.findings.notes)
+    assert any("uses task features: 't'" in note for note in learned.findings.notes)
 
     # A feature that means nothing changes nothing, bit for bit.
     nothing = [{"hall": "A"}] * len(runs)

@@ -62,7 +62,7 @@ QUICK = (FPacohMap, FixedGP)
     [pytest.param(m, marks=[pytest.mark.slow] * (type(m) not in QUICK)) for m in METHODS],
     ids=lambda m: type(m).__name__,
 )
-def test_a_method_with_a_base_kernel_is_trained_saved_and_loaded(method, tasks, tmp_path):
+def test_method_with_a_base_kernel_is_trained_saved_and_loaded(method, tasks, tmp_path):
     prior = mp.learn(tasks, method=method, seed=0)
     loaded = mp.load(prior.save(tmp_path / "prior"), space=prior.space)
     assert loaded.method == method

@@ -318,7 +318,7 @@ def test_guarded_numbers_reach_the_surrogate():
     np.testing.assert_allclose(trust(guarded(-1.0, blank.caution), hill_run(9)), 0.9)
 
 
-def test_a_surrogate_without_a_guard_is_always_trusted():
+def test_trust_of_a_surrogate_without_a_guard_is_one():
     bare = FRIENDLY.learned
     assert bare.trust(hill_run(5)) == 1.0 and not bare.judges
     assert bare.settled(0.0) is bare.unguarded is bare

@@ -103,7 +103,7 @@ def test_training_lowers_the_loss_until_it_stands_still():
     ],
     ids=["SingleTaskGP", "RGPE", "HyperBO"],
 )
-def test_a_method_asks_every_row_once_and_predicts_before(think):
+def test_field_method_asks_every_row_once_and_predicts_before(think):
     search = by_scores(think(past()), lambda pool, seed: [0, 1, 2])
     record = search(a_pool(9), 9, 0)
     assert record["rows"][:3] == [0, 1, 2]

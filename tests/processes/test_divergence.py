@@ -179,7 +179,7 @@ def test_functional_kl_direction_test_can_fail():
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_functional_kl_between_gaussians_it_is_the_divergence_itself(name):
+def test_functional_kl_between_gaussians_is_the_divergence_itself(name):
     x = points(0)
 
     def moments(process):
@@ -251,7 +251,7 @@ class TwoLevels(AbstractProcess):
     [(SpectralStein(), 0.25), (SlicedScoreMatching(), 0.4)],
     ids=["spectral", "sliced"],
 )
-def test_functional_kl_what_is_not_gaussian_is_learned_from_samples(estimator, tolerance):
+def test_functional_kl_learns_what_is_not_gaussian_from_samples(estimator, tolerance):
     x, level = jnp.zeros((1, 1)), 1.0
 
     @eqx.filter_jit
@@ -282,7 +282,7 @@ def test_functional_kl_what_is_not_gaussian_is_learned_from_samples(estimator, t
     [HYPER_PRIOR, StudentTProcess(HYPER_PRIOR, 5.0), random_sinusoids()],
     ids=["Gaussian", "density", "samples"],
 )
-def test_functional_kl_tasks_can_be_batched_and_compiled(process):
+def test_functional_kl_can_be_batched_and_compiled(process):
     sets = jnp.stack([points(seed, 5) for seed in range(3)])
     keys = jax.random.split(KEY, 3)
     noise = jax.random.normal(KEY, (3, 10, 5))
@@ -316,7 +316,7 @@ def test_functional_kl_gradients_do_not_reach_the_target():
     assert by_target(jnp.asarray(0.2)) == 0.0
 
 
-def test_functional_kl_samples_of_a_gaussian_need_noise():
+def test_functional_kl_of_gaussian_samples_needs_noise():
     x = points(0, 4)
     target = target_of(
         StudentTProcess(HYPER_PRIOR, 5.0),

@@ -197,7 +197,7 @@ def test_target_of_uses_the_best_description_of_each_process(process, kind, scor
 @pytest.mark.parametrize(
     "target", [smooth_process(mean=0.0), SampledProcess(random_sinusoids().draw)]
 )
-def test_a_users_process_can_be_pulled_anywhere(target):
+def test_process_of_a_user_can_be_pulled_anywhere(target):
     x = points(8, 1)
 
     @eqx.filter_jit

@@ -93,12 +93,12 @@ def test_score_estimators_find_the_score_of_a_mixture(name):
 
 
 @pytest.mark.parametrize("estimator", [MomentMatching(), *BLIND], ids=["none", "0.01", "100"])
-def test_without_a_fitting_bandwidth_the_score_of_a_mixture_is_missed(estimator):
+def test_spectral_score_of_a_mixture_is_missed_without_a_fitting_bandwidth(estimator):
     assert relative_error(estimator, Bimodal(1), 800) > 0.7
 
 
 @pytest.mark.parametrize("name", SLICED_IS_SLOW)
-def test_score_estimators_two_modes_are_seen_among_more_values(name):
+def test_score_estimators_see_two_modes_among_more_values(name):
     # A Gaussian of the same moments is off by 0.56.
     assert relative_error(ESTIMATORS[name], Bimodal(2), 800) < 0.35
 
@@ -142,7 +142,7 @@ def test_spectral_estimate_matches_its_definition():
     np.testing.assert_allclose(got, exact_expansion(samples, at, 0.9), rtol=1e-7)
 
 
-def test_score_estimators_with_all_eigenfunctions_samples_get_the_original_estimate():
+def test_score_estimators_with_all_eigenfunctions_give_the_original_estimate():
     samples = np.random.default_rng(0).normal(size=(12, 3))
     estimator = SpectralStein(0.5, eigenvalue_share=1.0, noise_factor=0.0)
     got = fit_and_evaluate(
@@ -205,7 +205,7 @@ def test_sliced_estimates_do_not_depend_on_units(scale, shift):
     np.testing.assert_allclose(there * scale, here, rtol=1e-5, atol=1e-7)
 
 
-def test_score_estimators_known_moments_whiten_exactly():
+def test_score_estimators_whiten_exactly_by_known_moments():
     gaussian = CorrelatedGaussian()
     moments = Gaussian(jnp.asarray(gaussian.mean), jnp.asarray(gaussian.covariance))
     coordinates, values = whitening(moments), jnp.asarray(gaussian.sample(5, 0))
@@ -232,7 +232,7 @@ def test_score_estimators_inverse_of_an_estimated_covariance_is_not_too_large():
 
 
 @pytest.mark.parametrize("num", [2, 8])
-def test_fewer_samples_than_values_leave_a_sane_score(num):
+def test_score_estimators_stay_sane_with_fewer_samples_than_values(num):
     samples, at = jax.random.normal(KEY, (num, 8)), jax.random.normal(jax.random.key(1), (50, 8))
     got = fit_and_evaluate(SpectralStein(), samples, at)
     # The exact score is -at; an inverted covariance of 8 samples would be off by thousands.
@@ -245,7 +245,7 @@ def test_score_estimators_accept_coinciding_samples():
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_score_estimators_no_gradient_flows_through_an_estimate(name):
+def test_score_estimators_pass_no_gradient_through_an_estimate(name):
     samples = jnp.asarray(Bimodal(2).sample(20, 0))
     estimator = ESTIMATORS[name]
 

@@ -89,7 +89,7 @@ def learn(
     lifelong: Annotated[
         Path | None,
         typer.Option(
-            help="Folder of a sequence that is to begin with these runs, instead of --out."
+            help="Folder of a lifelong sequence to begin with these runs, instead of --out."
         ),
     ] = None,
     space: Annotated[
@@ -141,7 +141,7 @@ def learn(
     ] = None,
     value_bounds: Annotated[
         tuple[float, float] | None,
-        typer.Option(help="Limits that no value can be beyond, such as 0 100."),
+        typer.Option(help="Lowest and highest possible value, such as 0 100."),
     ] = None,
     unit: Annotated[
         str | None, typer.Option(help="Unit of the value; by default as its column says it.")
@@ -225,7 +225,7 @@ def report(
     feature: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME=VALUE", help="What is known of a task, to show what is expected there."
+            metavar="NAME=VALUE", help="Feature of a task, to show what is expected there."
         ),
     ] = None,
     as_json: Annotated[
@@ -264,7 +264,7 @@ def tell(
     ] = False,
     sure: Annotated[
         bool,
-        typer.Option("--yes", help="Write a value that is far from what is plausible, too."),
+        typer.Option("--yes", help="Accept a value far from what is expected."),
     ] = False,
     finish: Annotated[
         bool, typer.Option("--finish", help="End the run, and learn from it (with --lifelong).")

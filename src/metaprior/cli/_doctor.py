@@ -114,7 +114,7 @@ def _problems(found: dict[str, Any]) -> list[str]:
         if version is None
     ]
     if str(found["packages"]["jax"]).startswith(_BAD_JAX):
-        problems.append("JAX 0.10 stops forever in some trainings; install another version of it.")
+        problems.append("JAX 0.10 can deadlock while training; install another version of it.")
     cache = found["compiled programs"]
     if cache["folder"] is not None and not cache["writable"]:
         problems.append(

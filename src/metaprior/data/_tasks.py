@@ -103,7 +103,7 @@ class Tasks:
         - `direction`: whether to `"maximize"` or `"minimize"` the values.
         - `features`: what is known of each task as a whole, one dict for each run, such as
           `{"instances": 65196}`: numbers, texts or bools. One that is missing is not known.
-        - `value_bounds`: limits that no value can be beyond, such as `(0, 100)` for a yield in per
+        - `value_bounds`: lowest and highest possible value, such as `(0, 100)` for a yield in per
           cent.
         - `names`: what you call each run, for findings and reports.
         - `quantity`: what the value is called, and its unit: `Quantity("yield", "%")`.

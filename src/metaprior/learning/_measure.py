@@ -231,9 +231,7 @@ def _notes_on_features(features: TaskFeatures) -> list[str]:
     notes = [f"The feature {name!r} is not used, since {why}." for name, why in features.unused]
     if features.used:
         names = listed([repr(feature.name) for feature in features.used], 6)
-        notes.append(
-            f"The prior uses what is known of a task: {names}. Give it for a new task, too."
-        )
+        notes.append(f"The prior uses task features: {names}. Give them for a new task, too.")
     return notes
 
 

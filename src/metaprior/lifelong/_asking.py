@@ -88,7 +88,7 @@ def tell(
     - `value`: a number, or the text of one, with a decimal point or comma; `None` if the evaluation
       failed.
     - `row`: the row to write it into instead, counted as a spreadsheet does: the header is row 1.
-    - `sure`: whether to write a value that is far from what is plausible, which is an error else.
+    - `sure`: whether to accept a value far from what is expected, which is an error otherwise.
     """
     path = Path(path)
     with locked(path):

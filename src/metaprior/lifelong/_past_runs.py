@@ -42,7 +42,7 @@ def require_like(ledger: Ledger, tasks: Tasks, folder: Path) -> None:
     if tasks.quantity not in (Quantity(), ledger.quantity):
         raise ValueError(
             f"The value of the sequence in {folder} is called {ledger.quantity.label!r}, and that "
-            f"of the runs {tasks.quantity.label!r}; name them alike."
+            f"of the runs {tasks.quantity.label!r}; give both the same name."
         )
 
 

@@ -115,7 +115,7 @@ def _first(prior: Prior, order: list[str]) -> Html:
             "is expected of each and its ",
             linked("band", "95 % band"),
             f". Each is where the optimizer expects a {_good(prior)} value, or has most to learn "
-            "after the ones before. Hold it against what you know: ",
+            "after the ones before. Compare it with what you know: ",
             linked("chance", "the chances"),
             " are the prior's own.",
         ]

@@ -70,7 +70,7 @@ def read_history(
     - `studies`: names of the experiments to use; all if not given. `match`: a pattern of them.
     - `space`: the dimensions; else the parameters that at least 80 % of the arms have.
     - `features`: fixed parameters of the experiments that say something of the task.
-    - `value_bounds`: limits that no value can be beyond.
+    - `value_bounds`: lowest and highest possible value.
     """
     check_wanted(space, direction)
     found, where = experiments_of(experiments)

@@ -60,7 +60,7 @@ class LoggedOptions(TypedDict, total=False):
       lowest to the highest logged value, as in CSV files.
     - `features`: labels or parameters, the same in all runs of a group, that say something of the
       task.
-    - `value_bounds`: limits that no value can be beyond.
+    - `value_bounds`: lowest and highest possible value.
     """
 
     metric: str | None

@@ -71,7 +71,7 @@ def read_history(
       values of studies of the other direction are negated.
     - `features`: user attributes of the studies (`study.set_user_attr`) that say something of the
       task, such as `["instances"]`; a study without one is a task of which it is not known.
-    - `value_bounds`: limits that no value can be beyond.
+    - `value_bounds`: lowest and highest possible value.
     """
     check_wanted(space, direction)
     with reading(storage) as opened:

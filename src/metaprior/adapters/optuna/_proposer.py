@@ -321,7 +321,7 @@ class StudyProposer:
         sentences = []
         if new:
             sentences.append(
-                f"Study {study.study_name!r} has what its prior does not know: "
+                f"Study {study.study_name!r} goes beyond its prior: "
                 f"{listed(list(new.values()), 8)}; there, the trials of this study decide."
             )
         if lost:

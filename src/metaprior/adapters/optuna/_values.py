@@ -88,7 +88,7 @@ class Objectives:
             if sorted(study.metric_names) != sorted(names):
                 raise ValueError(
                     f"The objectives of study {study.study_name!r} are called "
-                    f"{study.metric_names}, and the priors {names}; name them alike."
+                    f"{study.metric_names}, and the priors {names}; give both the same names."
                 )
             names = list(study.metric_names)
         self.names = names

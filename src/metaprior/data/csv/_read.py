@@ -90,7 +90,7 @@ def read_runs(
     - `ignore`: columns to leave out.
     - `features`: columns that say something of the whole run, the same in all of its rows; an empty
       cell says nothing. Columns that never change within a run are no dimensions, named or not.
-    - `value_bounds`: limits that no value can be beyond.
+    - `value_bounds`: lowest and highest possible value.
     - `bounds`: of inferred dimensions: those of the `"data"`, or a little `"wider"`.
     - `unit`: of the value; by default as its column says it: `yield_pct`, `force [N]`.
     - `fewest`: how many runs there must be at least: 1 for a run that joins others.
