@@ -16,7 +16,6 @@ from metaprior.bo import (
 from metaprior.bo._propose import RunSoFar
 from metaprior.methods import (
     AbstractMethod,
-    AbstractPosterior,
     AbstractSurrogate,
     FixedGP,
     Guarded,
@@ -24,6 +23,7 @@ from metaprior.methods import (
     SelfStandardisedGP,
     TrainedContents,
 )
+from tests.moments_only import MomentsOnly
 
 SEARCH = Search(num_global=128, num_local=32, num_starts=4, num_steps=6)
 SPACE = mp.Space(x=mp.Real(-5.0, 5.0))
@@ -54,26 +54,11 @@ def play(optimizer, num_queries):
     return points
 
 
-class SteepPosterior(AbstractPosterior):
+class SteepPosterior(MomentsOnly):
     """Sure that more of everything is better, whatever was observed."""
 
     def moments(self, x):
         return Moments(100.0 * jnp.sum(x), jnp.asarray(0.01), jnp.asarray(0.01))
-
-    def log_density(self, x, y):
-        raise NotImplementedError
-
-    def cdf(self, x, y):
-        raise NotImplementedError
-
-    def covariance(self, x):
-        raise NotImplementedError
-
-    def sample(self, x, num, *, key):
-        raise NotImplementedError
-
-    def path(self, anchors, *, key):
-        raise NotImplementedError
 
 
 class SteepSurrogate(AbstractSurrogate):

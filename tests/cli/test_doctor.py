@@ -7,14 +7,9 @@ import sys
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from metaprior.cli._app import app
 from metaprior.cli._doctor import examined
-
-
-def invoke(*arguments, **environment):
-    return CliRunner().invoke(app, list(arguments), env={"COLUMNS": "120", **environment})
+from tests.commands import invoke
 
 
 def test_doctor_shows_versions_folders_and_threads(tmp_path):

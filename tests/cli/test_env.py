@@ -3,14 +3,9 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from metaprior.cli._app import app
+from tests.commands import invoke
 from tests.lab.environments.figshare_server import FILES, figshare
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(app, [str(each) for each in arguments], env={"COLUMNS": "100"})
 
 
 @pytest.fixture

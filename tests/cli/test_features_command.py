@@ -3,23 +3,14 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
 import metaprior as mp
-from metaprior.cli._app import app
 from metaprior.cli._features import features_from
+from tests.commands import invoke
 from tests.featured import featured_prior
 from tests.quick_learn import quick_learn
 
-
-def invoke(*arguments):
-    return CliRunner().invoke(app, [str(each) for each in arguments], env={"COLUMNS": "120"})
-
-
-@pytest.fixture(autouse=True)
-def no_cache(monkeypatch):
-    """Compiled code of other settings than those of the tests stays where it is."""
-    monkeypatch.setattr("metaprior.cli._app.prepare_jax", lambda: None)
+pytestmark = pytest.mark.usefixtures("no_cache")
 
 
 @pytest.fixture(scope="module")

@@ -12,14 +12,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from rich.console import Console
-from typer.testing import CliRunner
 
 import metaprior as mp
 from metaprior.cli import _learn, _place
-from metaprior.cli._app import app
 from metaprior.cli._learn_progress import LearnBar
 from metaprior.findings import Example, Findings, HeldOutScores, PastTask, PredictionScores, Replay
+from tests.commands import invoke
 from tests.quick_learn import quick_learn
+
+pytestmark = pytest.mark.usefixtures("no_cache")
 
 FINDINGS = Findings(
     verdict="This prior is calibrated and saves about 7 evaluations.",
@@ -34,16 +35,6 @@ FINDINGS = Findings(
 )
 
 
-def invoke(*arguments):
-    return CliRunner().invoke(app, [str(each) for each in arguments], env={"COLUMNS": "120"})
-
-
-@pytest.fixture(autouse=True)
-def no_cache(monkeypatch):
-    """Compiled code of other settings than those of the tests stays where it is."""
-    monkeypatch.setattr("metaprior.cli._app.prepare_jax", lambda: None)
-
-
 @pytest.fixture
 def runs(tmp_path, hill_runs):
     folder = tmp_path / "runs"
@@ -55,20 +46,9 @@ def runs(tmp_path, hill_runs):
 
 
 @pytest.fixture
-def learned(monkeypatch):
-    """A stand-in for learning: it keeps what it was called with, and learns next to nothing."""
-    calls = SimpleNamespace(findings=FINDINGS)
-
-    def learn(tasks, **options):
-        calls.tasks, calls.options = tasks, options
-        for stage, fraction in (("Searching", 0.1), ("Searching", 0.5), ("Training", 0.9)):
-            options["on_progress"](
-                SimpleNamespace(stage=stage, fraction=fraction, trying="32 settings", best=1.25)
-            )
-        return quick_learn(tasks, calls.findings)
-
-    monkeypatch.setattr("metaprior.cli._learn.learn", learn)
-    return calls
+def learned(learned):
+    learned.findings = FINDINGS
+    return learned
 
 
 @pytest.mark.parametrize(

@@ -3,38 +3,14 @@
 import json
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import metaprior as mp
-from metaprior.cli._app import app
-from tests.quick_learn import quick_learn
+from tests.commands import invoke
 
-
-def invoke(*arguments):
-    return CliRunner().invoke(app, [str(each) for each in arguments], env={"COLUMNS": "120"})
-
-
-@pytest.fixture(autouse=True)
-def no_cache(monkeypatch):
-    """Compiled code of other settings than those of the tests stays where it is."""
-    monkeypatch.setattr("metaprior.cli._app.prepare_jax", lambda: None)
-
-
-@pytest.fixture
-def learned(monkeypatch):
-    """A stand-in for learning, which keeps what it was called with."""
-    calls = SimpleNamespace()
-
-    def learn(tasks, **options):
-        calls.tasks = tasks
-        return quick_learn(tasks, None)
-
-    monkeypatch.setattr("metaprior.cli._learn.learn", learn)
-    return calls
+pytestmark = pytest.mark.usefixtures("no_cache")
 
 
 @pytest.fixture

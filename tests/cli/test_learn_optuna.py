@@ -4,48 +4,24 @@ import json
 import shutil
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import optuna
 import pytest
 from optuna.distributions import BaseDistribution, FloatDistribution
 from rich.console import Console
-from typer.testing import CliRunner
 
 import metaprior as mp
 from metaprior.adapters.optuna import StudyUse
-from metaprior.cli._app import app
 from metaprior.cli._studies_table import studies_table
-from tests.quick_learn import quick_learn
+from tests.commands import invoke
+
+pytestmark = pytest.mark.usefixtures("no_cache")
 
 DISTRIBUTIONS: dict[str, BaseDistribution] = {
     "x": FloatDistribution(-1.0, 1.0),
     "z": FloatDistribution(0.0, 10.0),
 }
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(app, [str(each) for each in arguments], env={"COLUMNS": "120"})
-
-
-@pytest.fixture(autouse=True)
-def no_cache(monkeypatch):
-    """Compiled code of other settings than those of the tests stays where it is."""
-    monkeypatch.setattr("metaprior.cli._app.prepare_jax", lambda: None)
-
-
-@pytest.fixture
-def learned(monkeypatch):
-    """A stand-in for learning, which keeps what it was called with."""
-    calls = SimpleNamespace()
-
-    def learn(tasks, **options):
-        calls.tasks = tasks
-        return quick_learn(tasks, None)
-
-    monkeypatch.setattr("metaprior.cli._learn.learn", learn)
-    return calls
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from metaprior.cli._app import app
 from metaprior.cli._study_progress import left, title
 from metaprior.lab.studies import Job, read_records, read_study, run_jobs
+from tests.commands import invoke
+
+pytestmark = pytest.mark.usefixtures("no_cache")
 
 TINY = ("--smoke", "--environments", "mixture1d", "--num-steps", 20)
 PAST = ("--past-tasks", 4, "--past-steps", 4)
@@ -32,16 +33,6 @@ KINDS = {
         1,
     ),
 }
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(app, [str(each) for each in arguments], env={"COLUMNS": "120"})
-
-
-@pytest.fixture(autouse=True)
-def no_cache(monkeypatch, tmp_path):
-    """Compiled code of other settings than those of the tests stays where it is."""
-    monkeypatch.setattr("metaprior.cli._app.prepare_jax", lambda: None)
 
 
 @pytest.mark.study

@@ -12,16 +12,9 @@ from typer.testing import CliRunner
 import metaprior as mp
 from metaprior.cli._app import app
 from metaprior.data.csv import space_as_toml
+from tests.commands import invoke
 
-
-def invoke(*arguments):
-    return CliRunner().invoke(app, [str(each) for each in arguments], env={"COLUMNS": "120"})
-
-
-@pytest.fixture(autouse=True)
-def no_cache(monkeypatch):
-    """Compiled code of other settings than those of the tests stays where it is."""
-    monkeypatch.setattr("metaprior.cli._app.prepare_jax", lambda: None)
+pytestmark = pytest.mark.usefixtures("no_cache")
 
 
 @pytest.fixture(scope="module")

@@ -6,12 +6,13 @@ from jaxtyping import Array, Float
 
 from metaprior.data import Real, Run, Space, Tasks
 from metaprior.learning._exam import Answers
-from metaprior.methods import AbstractGaussianPosterior, AbstractSurrogate, Moments
+from metaprior.methods import AbstractSurrogate, Moments
+from tests.moments_only import MomentsOnly
 
 SPACE = Space(a=Real(0, 1))
 
 
-class Level(AbstractGaussianPosterior):
+class Level(MomentsOnly):
     """The same Gaussian everywhere, but for a slope along the first column."""
 
     mean: Float[Array, ""]
@@ -20,15 +21,6 @@ class Level(AbstractGaussianPosterior):
 
     def moments(self, x):
         return Moments(self.mean + self.slope * x[0], self.variance, jnp.zeros_like(self.variance))
-
-    def covariance(self, x):
-        raise NotImplementedError
-
-    def sample(self, x, num, *, key):
-        raise NotImplementedError
-
-    def path(self, anchors, *, key):
-        raise NotImplementedError
 
 
 class LastSeen(AbstractSurrogate):

@@ -24,8 +24,9 @@ from metaprior.learning._replay import (
     replay,
     summary,
 )
-from metaprior.methods import AbstractGaussianPosterior, AbstractSurrogate, Moments
+from metaprior.methods import AbstractSurrogate, Moments
 from tests.learning.answers import Level, Slope, tasks_of
+from tests.moments_only import MomentsOnly
 
 CAPACITY = 6
 
@@ -76,21 +77,12 @@ class Doubtful(AbstractSurrogate):
         return Side(self.std)
 
 
-class Side(AbstractGaussianPosterior):
+class Side(MomentsOnly):
     std: jnp.ndarray
 
     def moments(self, x):
         is_large = jnp.where(x[0] > 0.5, 1.0, 0.0)
         return Moments(is_large, (1.0 - is_large) * self.std**2, jnp.asarray(0.0))
-
-    def covariance(self, x):
-        raise NotImplementedError
-
-    def sample(self, x, num, *, key):
-        raise NotImplementedError
-
-    def path(self, anchors, *, key):
-        raise NotImplementedError
 
 
 def test_replay_order_prefers_a_large_enough_uncertainty():

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import metaprior as mp
-from metaprior.cli._app import app
 from metaprior.lifelong import PriorSequence
+from tests.commands import invoke
 from tests.quick_learn import findings_with, quick_learn
 
 FILES = {
@@ -38,10 +37,6 @@ def learned(monkeypatch):
         lambda prior, tasks, *, spread: np.zeros(len(tasks)),
     )
     return given
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(app, [str(each) for each in arguments], env={"COLUMNS": "120"})
 
 
 def begun(folder, read):

@@ -8,13 +8,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import metaprior as mp
-from metaprior.cli._app import app
 from metaprior.findings import Findings, PastTask
 from metaprior.learning import held_out_log_likelihood
 from metaprior.lifelong import PriorSequence, Version, learn_version, untrained_prior
+from tests.commands import invoke
 from tests.quick_learn import findings_with, quick_learn
 from tests.saved import arrays_of
 
@@ -29,10 +28,6 @@ kind = "real"
 low = 0
 high = 10
 """
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(app, [str(each) for each in arguments], env={"COLUMNS": "120"})
 
 
 @pytest.fixture(autouse=True)

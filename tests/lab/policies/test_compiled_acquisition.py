@@ -10,31 +10,17 @@ import pytest
 
 from metaprior.data import empty_run, run_of
 from metaprior.lab.policies import CompiledConfidenceBound, CompiledRestlessBound
-from metaprior.methods import AbstractPosterior, Moments
+from metaprior.methods import Moments
+from tests.moments_only import MomentsOnly
 
 KEY = jr.key(0)
 
 
-class Line(AbstractPosterior):
+class Line(MomentsOnly):
     """Mean $3 x_0$, everywhere the same variances: numbers to work with by hand."""
 
     def moments(self, x):
         return Moments(3.0 * x[0], jnp.asarray(0.25), jnp.asarray(2.0))
-
-    def log_density(self, x, y):
-        raise NotImplementedError
-
-    def cdf(self, x, y):
-        raise NotImplementedError
-
-    def covariance(self, x):
-        raise NotImplementedError
-
-    def sample(self, x, num, *, key):
-        raise NotImplementedError
-
-    def path(self, anchors, *, key):
-        raise NotImplementedError
 
 
 ANCHORS = jnp.array([[0.1], [0.4], [0.2]])

@@ -15,7 +15,8 @@ from metaprior.lab.policies import (
     SurrogatePolicy,
     optimise,
 )
-from metaprior.methods import AbstractPosterior, AbstractSurrogate, Moments
+from metaprior.methods import AbstractSurrogate, Moments
+from tests.moments_only import MomentsOnly
 
 SPACE = Space(x=Real(0.0, 1.0))
 
@@ -62,24 +63,9 @@ class Knowing(AbstractSurrogate):
         return KnowingPosterior()
 
 
-class KnowingPosterior(AbstractPosterior):
+class KnowingPosterior(MomentsOnly):
     def moments(self, x):
         return Moments(problem(x), (0.1 * x[0]) ** 2, jnp.asarray(0.0))
-
-    def log_density(self, x, y):
-        raise NotImplementedError
-
-    def cdf(self, x, y):
-        raise NotImplementedError
-
-    def covariance(self, x):
-        raise NotImplementedError
-
-    def sample(self, x, num, *, key):
-        raise NotImplementedError
-
-    def path(self, anchors, *, key):
-        raise NotImplementedError
 
 
 def test_optimise_infers_by_the_mean_and_queries_by_the_bound():
