@@ -1,9 +1,10 @@
-"""Arrays of `metaprior.belief` as buffers of torch modules, and parts that several members share.
+"""Parts of `metaprior.belief` as torch modules: their arrays as buffers, and parts that are shared.
 
 Every buffer has its members at axis 0; what is between it and the axes of a point is broadcast.
 """
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -12,11 +13,23 @@ from torch.nn import Module
 
 from metaprior.belief import SharedRows
 
+Form = TypeVar("Form", bound=Module)
+
 
 def keep(module: Module, **arrays: Any) -> None:
     """Register arrays and numbers as buffers of a module, by name."""
     for name, array in arrays.items():
         module.register_buffer(name, torch.tensor(np.asarray(array)))
+
+
+def torch_form(part: Any, forms: Mapping[type, Callable[[Any], Form]]) -> Form:
+    """The module that does in torch what `part` does, among those known by its class."""
+    if type(part) not in forms:
+        raise ValueError(
+            f"{type(part).__name__}, a part of this prior, has no form in torch; use "
+            "`metaprior.Optimizer(prior)`, or learn the prior with `metaprior.learn(tasks)`."
+        )
+    return forms[type(part)](part)
 
 
 class TorchRows(Module):

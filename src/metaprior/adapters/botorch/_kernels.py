@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import Module
 
-from metaprior.adapters.botorch._buffers import TorchRows, keep
+from metaprior.adapters.botorch._buffers import TorchRows, keep, torch_form
 from metaprior.belief import (
     AbstractStackedKernel,
     OnFeatures,
@@ -205,12 +205,7 @@ def distances(module: Any, a: Tensor, b: Tensor) -> Tensor:
 
 def torch_kernel(kernel: AbstractStackedKernel) -> TorchKernel:
     """The module with the covariances of `kernel`."""
-    if type(kernel) not in _KERNELS:
-        raise ValueError(
-            f"{type(kernel).__name__}, a part of this prior, has no form in torch; use "
-            "`metaprior.Optimizer(prior)`, or learn the prior with `metaprior.learn(tasks)`."
-        )
-    return _KERNELS[type(kernel)](kernel)
+    return torch_form(kernel, _KERNELS)
 
 
 _KERNELS: dict[type, Callable[[Any], TorchKernel]] = {

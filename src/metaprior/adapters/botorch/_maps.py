@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import Module, ModuleList
 
-from metaprior.adapters.botorch._buffers import TorchRows, keep
+from metaprior.adapters.botorch._buffers import TorchRows, keep, torch_form
 from metaprior.adapters.botorch._kernels import torch_kernel
 from metaprior.belief import (
     EXPONENTIAL,
@@ -178,12 +178,7 @@ class TorchView(Module):
 
 def torch_map(part: AbstractMap) -> TorchMap:
     """The module that maps points as `part` does."""
-    if type(part) not in _MAPS:
-        raise ValueError(
-            f"{type(part).__name__}, a part of this prior, has no form in torch; use "
-            "`metaprior.Optimizer(prior)`, or learn the prior with `metaprior.learn(tasks)`."
-        )
-    return _MAPS[type(part)](part)
+    return torch_form(part, _MAPS)
 
 
 _MAPS: dict[type, Callable[[Any], TorchMap]] = {
