@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import optuna
 from optuna.samplers import BaseSampler, GPSampler, TPESampler
 from optuna.trial import Trial
+from rich.console import Console
+from rich.table import Table
 
 from metaprior.data import Categorical, Dimension, Integer, Space
 from metaprior.lab.environments import AbstractTask, Family
@@ -88,3 +90,14 @@ def markdown(header: list[str], rows: list[list[str]]) -> str:
     """A table for a documentation page."""
     lines = [f"| {' | '.join(header)} |", "|---" * len(header) + "|"]
     return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+def show(title: str, header: list[str], rows: list[list[str]], *, as_markdown: bool) -> None:
+    """Print a table, for a terminal or as Markdown."""
+    if as_markdown:
+        print(f"{title}\n\n{markdown(header, rows)}\n")
+        return
+    grid = Table(*header, title=title)
+    for row in rows:
+        grid.add_row(*row)
+    Console(width=180).print(grid)

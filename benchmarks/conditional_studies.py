@@ -39,12 +39,10 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from rich.console import Console
-from rich.table import Table
 
 from benchmarks._model_selection_studies import ARMS, Plan, available_arms, draw, evaluate, prepare
 from benchmarks._processes import in_workers
-from benchmarks._studies import OURS, markdown, shown
+from benchmarks._studies import OURS, show, shown
 from metaprior.metrics import mean_and_interval
 
 STEPS = (1, 3, 10, 30)
@@ -209,16 +207,6 @@ def against_ours(regret: Regret, steps: list[int]) -> TableOf:
         header,
         rows,
     )
-
-
-def show(title: str, header: list[str], rows: list[list[str]], *, as_markdown: bool) -> None:
-    if as_markdown:
-        print(f"{title}\n\n{markdown(header, rows)}\n")
-        return
-    grid = Table(*header, title=title)
-    for row in rows:
-        grid.add_row(*row)
-    Console(width=180).print(grid)
 
 
 if __name__ == "__main__":

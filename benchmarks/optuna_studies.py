@@ -31,12 +31,10 @@ from pathlib import Path
 from typing import Any
 
 import optuna
-from rich.console import Console
-from rich.table import Table
 
 from benchmarks import _branin_studies as branin
 from benchmarks import _lifelong_studies as lifelong
-from benchmarks._studies import markdown
+from benchmarks._studies import show
 
 # By family: the records of every seed.
 Records = dict[str, list[Any]]
@@ -113,16 +111,6 @@ def lifelong_tables(records: Records) -> list[tuple[str, list[str], list[list[st
         title = f"{family}: simple regret after 20 trials, mean over {len(several)} sequences"
         found.append((title, header, lifelong.by_study(several)))
     return found
-
-
-def show(title: str, header: list[str], rows: list[list[str]], *, as_markdown: bool) -> None:
-    if as_markdown:
-        print(f"{title}\n\n{markdown(header, rows)}\n")
-        return
-    grid = Table(*header, title=title)
-    for row in rows:
-        grid.add_row(*row)
-    Console(width=180).print(grid)
 
 
 if __name__ == "__main__":
