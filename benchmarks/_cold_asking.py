@@ -23,7 +23,7 @@ def value_at(point: dict[str, float]) -> float:
 
 
 def save_prior(*, folder: str) -> Callable[[], float]:
-    """Learn what `learn` would return, a weighed ensemble, and save it."""
+    """Learn what `learn` would return, a weighted ensemble, and save it."""
     import metaprior as mp
 
     def measure() -> float:

@@ -1,4 +1,4 @@
-"""Priors with arrays of all kinds that nobody trained: what hosts are tested on."""
+"""Untrained priors with arrays of all kinds: what hosts are tested on."""
 
 from dataclasses import dataclass
 

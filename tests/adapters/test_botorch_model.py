@@ -561,7 +561,7 @@ def test_model_refuses_a_conditional_space():
 
 
 class BrownianMotion(AbstractStackedKernel):
-    """A kernel of somebody else, who has written its NumPy form only."""
+    """A kernel of another package with a NumPy form only."""
 
     def forward(self, a, b):
         return np.minimum(a, b.transpose(0, 2, 1)), None

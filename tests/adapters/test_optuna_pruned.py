@@ -32,7 +32,7 @@ def trial(state, reports, value=None, sign=1.0):
         ({0: 3.5}, 40.0),  # one was ahead
         ({0: 2.5}, 65.0),  # the median of two
         ({0: 9.0, 10: 6.5}, 30.0),  # at the last step, the second and the last are ahead
-        ({0: 9.0}, 45.0),  # nobody is: the median of all
+        ({0: 9.0}, 45.0),  # none is: the median of all
         ({7: 0.0}, 45.0),  # no other trial reported there
         ({}, 45.0),
         ({0: math.nan}, 45.0),

@@ -24,7 +24,7 @@ X, Z = FloatDistribution(-1.0, 1.0), FloatDistribution(0.0, 10.0)
 TOP = {"x": 0.32, "z": 6.3}
 
 
-class NobodyIsAsked(RandomSampler):
+class NeverAsked(RandomSampler):
     """An independent sampler for studies in which the prior should know everything."""
 
     def sample_independent(self, study, trial, param_name, param_distribution):
@@ -60,7 +60,7 @@ def untrained_prior(hill_runs, hill_space):
 
 @pytest.fixture
 def sampler(hill_prior):
-    return MetaPriorSampler(hill_prior, seed=0, independent_sampler=NobodyIsAsked())
+    return MetaPriorSampler(hill_prior, seed=0, independent_sampler=NeverAsked())
 
 
 def new_study(sampler, direction: Literal["minimize", "maximize"] = "maximize", **options):
@@ -118,7 +118,7 @@ class TestProposals:
 class TestSpacesThatDiffer:
     def test_sampler_keeps_bounds_and_steps_of_the_study(self, untrained_prior):
         study = new_study(
-            MetaPriorSampler(untrained_prior, seed=0, independent_sampler=NobodyIsAsked())
+            MetaPriorSampler(untrained_prior, seed=0, independent_sampler=NeverAsked())
         )
 
         def objective(trial):
@@ -185,7 +185,7 @@ class TestSpacesThatDiffer:
 
     def test_sampler_holds_parameters_that_the_study_does_not_ask_for(self, untrained_prior):
         study = new_study(
-            MetaPriorSampler(untrained_prior, seed=0, independent_sampler=NobodyIsAsked())
+            MetaPriorSampler(untrained_prior, seed=0, independent_sampler=NeverAsked())
         )
         with pytest.warns(UserWarning) as warned:
             study.optimize(
@@ -373,8 +373,8 @@ class TestTrialsUnderWay:
         assert study.best_value > 1.9
 
     def test_sampler_ignores_parameters_that_a_failed_trial_did_not_reach(self, untrained_prior):
-        """What it would have asked for is known to the sampler that proposed it, and to nobody
-        else."""
+        """What it would have asked for is known to the sampler that proposed it, and to no
+        other."""
         samplers = [MetaPriorSampler(untrained_prior, seed=0) for _ in range(2)]
         study = new_study(samplers[0])
         for value in (0.1, 0.2):

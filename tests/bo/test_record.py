@@ -76,7 +76,7 @@ def test_optimizer_load_refuses_other_priors_and_other_files(prior, hill_runs, t
 
 
 def resealed(path, change):
-    """Damage by whoever makes the checksum right."""
+    """Damage by a writer who makes the checksum right."""
     said = json.loads(path.read_text())
     del said["sha256"]
     change(said)

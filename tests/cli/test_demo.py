@@ -145,7 +145,7 @@ def test_demo_refuses_a_file(tmp_path):
     "files",
     [
         {"thesis.tex": "mine"},
-        # The right names alone do not make a folder ours: this prior may be somebody's only copy.
+        # The right names alone do not make a folder ours: this prior may be the only copy.
         {"prior": "mine"},
         {"results.json": '{"accuracy": 1}'},
         {"results.json": "not json"},

@@ -222,7 +222,7 @@ def test_learn_command_reads_a_run_with_failed_and_pending_rows(tmp_path):
 
 
 def test_commands_write_out_control_characters_of_names(tmp_path, monkeypatch):
-    """A name out of somebody's file must not set the title of the terminal, or hide a line."""
+    """A name from a foreign file must not set the title of the terminal, or hide a line."""
     monkeypatch.chdir(tmp_path)
     name = "\x1b]0;owned\x07\u202eevil"
     space = mp.Space(**{name: mp.Real(0.0, 1.0), "c": mp.Categorical(["a", "\x1b[2J"])})

@@ -100,7 +100,7 @@ def test_trainings_learning_rate_goes_on_falling_from_piece_to_piece():
 @settings(deadline=None, max_examples=20)
 @given(st.lists(st.integers(0, NUM), min_size=1, max_size=5))
 def test_trainings_that_stopped_stay_bit_for_bit(stops):
-    """Training `i` stops in the piece in which `i` first appears; `NUM` stands for nobody."""
+    """Training `i` stops in the piece in which `i` first appears; `NUM` stands for none."""
     these, control = trainings(), trainings()
     going_on = ALL.copy()
     final: dict[int, np.ndarray] = {}

@@ -76,7 +76,7 @@ class AbstractBelief(abc.ABC):
         return after
 
     def trust(self, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"]) -> float | None:
-        """The weight of what learned from past runs, after a run; `None` if nothing is weighed."""
+        """The weight of what learned from past runs, after a run; `None` if nothing is weighted."""
         return None
 
     def settled(self, trust: float | None) -> "AbstractBelief":

@@ -51,7 +51,7 @@ class Prior:
     - `findings`: what was measured on held-out runs; `None` if nothing was.
     - `features`: those of the tasks that it was learned from.
     - `value_bounds`: what a value is never below and never above, in the user's sign.
-    - `task`: what is known of the task that it is asked about: see `for_task`.
+    - `task`: features of the task that it is asked about: see `for_task`.
     - `quantity`: what the value is called, and its unit.
     """
 
@@ -105,7 +105,7 @@ class Prior:
     ) -> "Posterior":
         """The posterior after observing `values` at `points`; empty lists give the prior itself.
 
-        - `features`: what is known of the task: see `for_task`.
+        - `features`: features of the task: see `for_task`.
         """
         prior = self if features is None else self.for_task(features)
         x = self.space.encode(points)

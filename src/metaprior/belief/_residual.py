@@ -1,4 +1,4 @@
-r"""Learned processes with a residual term beside their kernel, weighed by evidence.
+r"""Learned processes with a residual term beside their kernel, weighted by evidence.
 
 What a learned kernel rules out, a run may show all the same. So each learned process is there
 several times, with

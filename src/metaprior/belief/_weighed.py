@@ -45,7 +45,7 @@ class AbstractWeighable(abc.ABC):
 
     @abc.abstractmethod
     def weighed(self, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"]) -> WeighedMembers:
-        """All members, conditioned, and weighed among themselves."""
+        """All members, conditioned, and weighted among themselves."""
 
     @abc.abstractmethod
     def only(self, rows: list[int]) -> "AbstractWeighable":
@@ -194,7 +194,7 @@ def _groups(parts: Sequence[WeighedPart], members: list[ConditionedProcesses]) -
 
 
 def _compared(parts: Sequence[Part], run: FirstPoints, temper: float) -> list[WeighedPart]:
-    """Every part on a run, weighed against the others."""
+    """Every part on a run, weighted against the others."""
     found = [part.weighed(run.x, run.y) for part in parts]
     each = [
         np.log(part.weight) + own.log_prior + temper * own.log_evidence

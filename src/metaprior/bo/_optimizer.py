@@ -48,11 +48,11 @@ class Optimizer:
     - `acquisition`: how much a query is worth; by default the upper confidence bound, with
       checks once the model claims that nothing better is left.
     - `search`: how hard to search for the best query.
-    - `features`: what is known of the task, by name, for a prior that was learned with features of
+    - `features`: features of the task, by name, for a prior that was learned with features of
       tasks; what is left out counts as the mean of the past ones.
     - `window`: the part of the prior's space that this task uses; all of it by default. Points are
       then those of `window.space`.
-    - `seed`: the same seed and the same answers give the same questions.
+    - `seed`: the same seed and the same values give the same queries.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class Optimizer:
         """Report what was observed at `x`, asked for or not.
 
         `None` or NaN reports a failure: the point is not asked again and its surroundings count
-        as no better than the worst observation, but nothing is made up for the record.
+        as no better than the worst observation; no value is recorded.
 
         - `stopped`: the query was stopped early, and its result would have been no better than
           `value`. The point is not asked again and counts as what is expected of it, but no better
@@ -196,8 +196,9 @@ class Optimizer:
         """Whether it is worth going on: what is expected to be left, and how surely the best is
         near enough to the optimum; `None` before the first observation.
 
-        What functions drawn from the belief say is corrected by how often that held in held-out
-        runs, if enough of them were judged when the prior was learned (`StoppingHint.calibrated`).
+        The probability that functions drawn from the belief give is corrected by how often such
+        statements held in held-out runs, if there were enough of them when the prior was learned
+        (`StoppingHint.calibrated`).
 
         - `tolerance`: what is near enough, in the units of the value; by default a twentieth of the
           distance from the median of the function to its optimum.
@@ -282,7 +283,7 @@ class Optimizer:
         search: Search | None = None,
         window: Window | None = None,
     ) -> "Optimizer":
-        """The optimiser whose run is in the file; its next questions are those of the saved one.
+        """The optimiser whose run is in the file; its next queries are those of the saved one.
 
         - `prior` and the others: as they were given to that one; the file has the run only.
         """

@@ -49,7 +49,7 @@ class SavedRun(NamedTuple):
       the same.
     - `told`: all answers; `pending`: queries under way, encoded.
     - `seed`, `num_asked`: where the random numbers stand.
-    - `features`: what is known of the task.
+    - `features`: features of the task.
     """
 
     space: dict[str, Any]

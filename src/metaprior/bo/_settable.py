@@ -7,7 +7,7 @@ from typing import Any
 
 from metaprior.data import Real, Space
 
-# Every way of rounding is weighed in so many dimensions; in the others, the nearest one is taken.
+# Every way of rounding is compared in so many dimensions; in the others, the nearest one is taken.
 MOST_DIMENSIONS = 6
 # Of the last digit of zero, which has any number of them.
 ANY = 400

@@ -32,7 +32,7 @@ def suggest(
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help="What is known of the task, when its run begins; kept in the file.",
+            help="Feature of the task, when its run begins; kept in the file.",
         ),
     ] = None,
     n: Annotated[

@@ -1,4 +1,4 @@
-"""`--feature NAME=VALUE`: what is known of a task, from the command line."""
+"""`--feature NAME=VALUE`: features of a task, from the command line."""
 
 from collections.abc import Sequence
 

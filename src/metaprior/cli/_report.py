@@ -17,7 +17,7 @@ from metaprior.store import REPORT, load
 def run_report(folder: Path, out: Path | None, features: Sequence[str], *, as_json: bool) -> None:
     """Write the report on the prior in `folder`; print the verdict and where the report is.
 
-    - `features`: what is known of a task, each as `NAME=VALUE`.
+    - `features`: features of the task, each as `NAME=VALUE`.
     """
     prior = load(folder)
     if features:

@@ -58,7 +58,7 @@ class Tasks:
     - `y`: values, larger is better whatever `direction` says; padded entries are 0.
     - `mask`: which rows are observations; they come first, in the order of the run.
     - `direction`: `"maximize"` or `"minimize"`, what the user does with the values.
-    - `feature_values`: what is known of each task as a whole, by name; empty if nothing is.
+    - `feature_values`: features of each task, by name; empty if there are none.
     - `value_bounds`: what a value is never below and never above, in the user's sign; `None` if
       there is no such limit.
     - `names`: what the user calls each run; empty if they have no names.
@@ -101,7 +101,7 @@ class Tasks:
         - `points`: anything that `space.encode` takes.
         - `values`: one number per point, in the same order.
         - `direction`: whether to `"maximize"` or `"minimize"` the values.
-        - `features`: what is known of each task as a whole, one dict for each run, such as
+        - `features`: features of each task, one dict per run, such as
           `{"instances": 65196}`: numbers, texts or bools. One that is missing is not known.
         - `value_bounds`: lowest and highest possible value, such as `(0, 100)` for a yield in per
           cent.

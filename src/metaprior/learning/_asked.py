@@ -1,6 +1,6 @@
 """What users will ask: the chosen members in one belief with what does not transfer.
 
-Members that are Gaussian processes are weighed by evidence, beside past tasks; others are behind a
+Members that are Gaussian processes are weighted by evidence, beside past tasks; others are behind a
 guard.
 """
 

@@ -62,8 +62,8 @@ def learn(
     """A prior over functions, learned from past runs.
 
     By default, configurations race on held-out runs, and the best is trained on all runs. It joins
-    single past runs and a non-transfer GP in one belief, in which the evidence of each new run
-    weighs all of them (`methods.Weighed`); `prior.findings` has what was measured. Ctrl-C ends the
+    single past runs and a non-transfer GP in one belief, weighted by the evidence of each new run
+    (`methods.Weighed`); `prior.findings` has what was measured. Ctrl-C ends the
     race with the best prior so far. Features of the tasks join the race one by one, and stay if
     they help by more than noise.
 
@@ -76,8 +76,8 @@ def learn(
     - `budget`: how much to try: `"fast"`, `"normal"`, `"thorough"`, or a number of seconds.
     - `seed`: the same seed on the same machine gives the same prior, bit for bit, unless the budget
       is in seconds.
-    - `private`: keep no point of a past run: none as an example, and none among what is asked. What
-      was learned from all of them stays (see the files of a prior in the documentation).
+    - `private`: keep no points of past runs, neither as examples nor as members of the belief. What
+      was learned from them stays (see the files of a prior in the documentation).
     - `on_progress`: called now and then with a `metaprior.LearnProgress`.
 
     `prior.history` has the terms of the objective in the training that made the prior, one value

@@ -27,7 +27,7 @@ class RunStatus(NamedTuple):
     - `best`: the best observation, in the user's units; `None` before the first.
     - `observed`, `failed`: how many points; `pending`: rows that wait for a value.
     - `trust`: the weight of the members that learned from past runs, from 0 to 1; `None` if the
-      prior weighs nothing.
+      prior has no weights.
     - `stopping`: whether it is worth going on; `None` before the first value.
     """
 
@@ -59,7 +59,7 @@ def suggest(
     Real values without a step have three significant digits. The same file and the same seed give
     the same points. Rows without a value are pending, and the suggestions avoid them.
 
-    - `features`: what is known of the task; it becomes columns of the file when the run begins,
+    - `features`: features of the task; they become columns of the file when the run begins,
       and is read from there later on.
     """
     path = Path(path)

@@ -37,7 +37,7 @@ class PastArrays(eqx.Module):
 
 @dataclass(frozen=True)
 class Weighed(AbstractMethod):
-    """What a method learned as part of a mixture that the evidence of each run weighs.
+    """What a method learned as part of a mixture, weighted by the evidence of each run.
 
     - `base`: the method that learns Gaussian processes from past runs, or an ensemble of it.
     - `past_weight`: weight before a run of the members that are single past tasks.

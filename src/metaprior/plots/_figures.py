@@ -36,7 +36,7 @@ def run_figure(
 ) -> Figure:
     """The run so far, trust over time, and slices through the best point.
 
-    - `trust`: `None` if the prior weighs nothing.
+    - `trust`: `None` if the prior has no weights.
     - `best`: the best point and its value, which are marked; `None` before the first observation.
     """
 

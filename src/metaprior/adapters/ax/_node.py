@@ -43,7 +43,7 @@ class LearnedPriorNode(ExternalGenerationNode):
     A metric without a prior, which only constrains the outcome, is modelled from the run.
 
     - `priors`: by the name of the metric, or by `OBJECTIVE`.
-    - `features`: what is known of the task: see `metaprior.Prior.for_task`.
+    - `features`: features of the task: see `metaprior.Prior.for_task`.
     - `seed`: of what is proposed before the first result.
     """
 

@@ -28,7 +28,7 @@ def generation_strategy(
 
     - `priors`: the prior of the objective, or priors by the names of their metrics: one for each
       objective, and for whichever constrained outcomes have one.
-    - `features`: what is known of the task: see `metaprior.Prior.for_task`.
+    - `features`: features of the task: see `metaprior.Prior.for_task`.
     - `seed`: of what is proposed before the first result; later trials follow Ax's own seed.
     """
     by_metric = {OBJECTIVE: priors} if isinstance(priors, Prior) else dict(priors)

@@ -26,7 +26,7 @@ def model(
     - `train_X`: points, (n, d), double precision; n may be 0. Columns are those of `coordinates`.
     - `train_Y`: values, (n, 1), in the user's units; never standardise them.
     - `train_Yvar`: variances of the values' noise, (n, 1), in place of the learned one.
-    - `features`: what is known of the task: see `Prior.for_task`.
+    - `features`: features of the task: see `Prior.for_task`.
     - `coordinates`: `UnitCube(prior.space)`, the default, or `UserUnits(prior.space)`.
     """
     inputs = model_inputs(prior, train_X, train_Y, train_Yvar, features, coordinates)

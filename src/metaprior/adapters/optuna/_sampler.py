@@ -35,7 +35,7 @@ class MetaPriorSampler(BaseSampler):
       for a study of several objectives, or with constraints, `Priors` with one for each, or their
       folder. Names of objectives are those of `study.set_metric_names`, if it was called; else the
       order counts. Names of constraints are the keys of `trial.set_constraint`.
-    - `features`: what is known of the task, by name, for a prior that was learned with features of
+    - `features`: features of the task, by name, for a prior that was learned with features of
       tasks; by default, the user attributes of the study that are called like them.
     - `seed`: the same seed and the same results give the same trials; `None` draws one.
     - `independent_sampler`: for parameters that the prior does not know, until a trial has shown

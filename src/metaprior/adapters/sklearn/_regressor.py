@@ -22,7 +22,7 @@ class PriorRegressor(RegressorMixin, BaseEstimator):
 
     - `prior`: the prior; `None` for a non-transfer Gaussian process, averaged over its
       hyper-parameters, on data of any width.
-    - `features`: what is known of the task: see `Prior.for_task`.
+    - `features`: features of the task: see `Prior.for_task`.
 
     `X` has a column per dimension of the prior's space, in the user's units: an array in the order
     of the space's names, or a data frame with these names.
