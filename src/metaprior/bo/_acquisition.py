@@ -80,7 +80,7 @@ class ConfidenceBoundScore(AbstractSmoothFunction):
 class RestlessConfidenceBound(AbstractAcquisition):
     r"""The upper confidence bound, with checks of the model once it claims that nothing is left.
 
-    A learned prior can be sure of itself and wrong about a task that is unlike the past ones; the
+    A learned prior can be over-confident and wrong about a task that is unlike the past ones; the
     bound alone then asks for the same local optimum again and again. Here, when no point could
     beat the best observation by a noticeable margin,
 
@@ -89,9 +89,9 @@ class RestlessConfidenceBound(AbstractAcquisition):
     every other query widens the bound until some point could; the queries between polish the
     optimum as before.
 
-    What a model calls noise is often a rough function, which says the same to the same question. So
-    noise is worth a query where there is none yet, and nothing at a distance $r$ from a query that
-    is small beside the reach $\ell$:
+    What a model calls noise is often a rough function, which returns the same value for the same
+    query. So noise counts only away from earlier queries, at distances $r$ from the nearest one
+    that are not small compared with the reach $\ell$:
 
     $$ \sigma^2(x) = \sigma_f^2(x) + (1 - e^{-r^2 / 2 \ell^2})\, \sigma_\text{noise}^2(x). $$
     """

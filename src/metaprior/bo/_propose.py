@@ -13,16 +13,16 @@ from metaprior.bo._search import Search, maximum
 
 # Two points of the unit cube closer than this are the same query.
 SAME_POINT = 1e-9
-# Without noise, a question that was answered is not worth asking again, nor one this near to it.
+# Without noise, a query with a known value is not worth repeating, nor one this near to it.
 REPEATED = 1e-6
 # Nothing is tried this near to a query that failed or was stopped early.
 NEAR_LOST = 1e-3
-# Answers that differ by less than this, relative to the largest difference, are the same.
+# Values that differ by less than this, relative to the largest difference, are the same.
 ROUNDING = 1e-6
 
 
 class RunSoFar(NamedTuple):
-    """What is known of a run: observations, queries under way, and queries that were lost.
+    """A run so far: observations, queries under way, and queries that were lost.
 
     - `lost`: queries that failed or were stopped early.
     - `limit`: what each of those is at most; NaN for the worst observation.
@@ -47,22 +47,22 @@ class RunSoFar(NamedTuple):
         limits = np.concatenate([np.full(len(self.pending), np.inf), limit])
         values = np.minimum(expected, limits)
         # What was made up is no evidence for or against any part of the belief.
-        weighed = belief.fixed(self.x, self.y)
-        return weighed.condition(np.vstack([self.x, ghosts]), np.append(self.y, values))
+        settled = belief.fixed(self.x, self.y)
+        return settled.condition(np.vstack([self.x, ghosts]), np.append(self.y, values))
 
     def is_open(self, points: Float[np.ndarray, "m d"]) -> Bool[np.ndarray, " m"]:
         """Which of `points` are not under way, and not near one that was lost."""
         return unused(points, self.pending) & unused(points, self.lost, within=NEAR_LOST)
 
     def is_new(self, points: Float[np.ndarray, "m d"]) -> Bool[np.ndarray, " m"]:
-        """Which of `points` have, beside that, an answer that is not known yet."""
+        """Which of `points` are open and not among those observed."""
         known = self.x[:0] if self.is_noisy else self.x
         return self.is_open(points) & unused(points, known, within=REPEATED)
 
     @property
     def is_noisy(self) -> bool:
-        """Whether one question got two answers. What a model calls noise is no evidence: it may
-        be a rough function."""
+        """Whether one query got two different values. What a model calls noise is no evidence:
+        it may be a rough function."""
         if len(self.y) == 0:
             return False
         rounding = ROUNDING * (np.max(self.y) - np.min(self.y))
