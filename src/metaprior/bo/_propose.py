@@ -55,7 +55,7 @@ class RunSoFar(NamedTuple):
         return unused(points, self.pending) & unused(points, self.lost, within=NEAR_LOST)
 
     def is_new(self, points: Float[np.ndarray, "m d"]) -> Bool[np.ndarray, " m"]:
-        """Which of `points` are open and not among those observed."""
+        """Which of `points` are open and, unless the run is noisy, not observed yet."""
         known = self.x[:0] if self.is_noisy else self.x
         return self.is_open(points) & unused(points, known, within=REPEATED)
 
