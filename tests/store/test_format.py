@@ -434,7 +434,7 @@ def test_load_names_damage_in_nested_methods_in_one_sentence(saved_nested, damag
 def test_load_rejects_weights_that_leave_nothing(tmp_path, weights):
     source = Path(__file__).parent / "format_2" / "weighed_fpacoh_map"
     folder = mp.load(source).save(tmp_path / "prior")
-    named = dict(zip(("past_weight", "plain_weight"), weights, strict=True))
+    named = dict(zip(("past_weight", "averaged_weight"), weights, strict=True))
     reseal(folder, description=lambda d: d | {"method": d["method"] | named})
     with pytest.raises(PriorFileError, match="of Weighed are"):
         mp.load(folder)

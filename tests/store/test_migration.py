@@ -14,10 +14,10 @@ import pytest
 
 import metaprior as mp
 from metaprior.findings import PredictionScores
-from metaprior.methods import FixedGP, FPacohMap, Guarded
+from metaprior.methods import FixedGP, FPacohMap, Guarded, Weighed
 from metaprior.store import PriorFileError
 from metaprior.store._migration import from_format_1
-from tests.saved import arrays_of
+from tests.saved import arrays_of, reseal
 
 FOLDER = Path(__file__).parent / "format_1"
 EARLIER = [
@@ -25,6 +25,7 @@ EARLIER = [
     for folder in (FOLDER, Path(__file__).parent / "format_2")
     for name, predictions in json.loads((folder / "predictions.json").read_text()).items()
 ]
+WEIGHED = Path(__file__).parent / "format_2" / "weighed_fpacoh_map"
 RUN = ([{"x": 0.0}, {"x": 1.0}], [-0.2, -0.3])
 POINTS = [{"x": -0.5}, {"x": 0.4}, {"x": 1.5}]
 
@@ -52,6 +53,20 @@ def test_load_of_earlier_formats_predicts_as_it_did(folder, predictions, tmp_pat
         mean, std = each.condition(*RUN).predict(POINTS)
         np.testing.assert_allclose(mean, predictions["mean"], rtol=1e-9)
         np.testing.assert_allclose(std, predictions["std"], rtol=1e-9)
+
+
+def test_load_reads_the_earlier_name_of_a_weight(tmp_path):
+    """Files of format 3 had it too, before the first release."""
+    folder = mp.load(WEIGHED).save(tmp_path / "prior")
+
+    def earlier(description):
+        method = dict(description["method"])
+        method["plain_weight"] = 2 * method.pop("averaged_weight")
+        return description | {"method": method}
+
+    reseal(folder, description=earlier)
+    method = mp.load(folder).method
+    assert isinstance(method, Weighed) and method.averaged_weight == 0.1
 
 
 def test_save_replaces_the_arrays_of_an_earlier_format(tmp_path):

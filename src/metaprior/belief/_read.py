@@ -273,16 +273,16 @@ def _weighed(settings: Settings, arrays: StackedArrays, num_columns: int) -> Wei
     # `has_belief` lets no other kind of method through.
     assert isinstance(learned, ProcessBelief)
     averaged = _averaged(settings, arrays, num_columns)
-    past_weight, plain_weight = settings["past_weight"], settings["plain_weight"]
-    if not (past_weight >= 0.0 < plain_weight and settings["temper"] > 0.0):
-        raise ValueError(f"the weights {past_weight} and {plain_weight} are impossible")
-    if not past_weight + plain_weight < 1.0:
-        raise ValueError(f"the weights {past_weight} and {plain_weight} leave nothing")
-    learned_weight, residuals = 1.0 - past_weight - plain_weight, with_every_residual(learned)
+    past_weight, averaged_weight = settings["past_weight"], settings["averaged_weight"]
+    if not (past_weight >= 0.0 < averaged_weight and settings["temper"] > 0.0):
+        raise ValueError(f"the weights {past_weight} and {averaged_weight} are impossible")
+    if not past_weight + averaged_weight < 1.0:
+        raise ValueError(f"the weights {past_weight} and {averaged_weight} leave nothing")
+    learned_weight, residuals = 1.0 - past_weight - averaged_weight, with_every_residual(learned)
     parts = [Part(residuals, learned_weight, has_past=True, sees_features=True)]
     if past_weight > 0.0:  # else there may be no past runs
         parts.append(Part(past_members(means), past_weight, has_past=True))
-    parts.append(Part(averaged, plain_weight, has_past=False))
+    parts.append(Part(averaged, averaged_weight, has_past=False))
     guarded = GuardedBelief(learned, averaged, GuardSettings())
     return WeighedBelief(tuple(parts), settings["temper"], guarded)
 

@@ -101,7 +101,7 @@ KINDS: dict[str, Kinds] = {
     "Weighed": {
         "base": _is_method,
         "past_weight": _is_number,
-        "plain_weight": _is_number,
+        "averaged_weight": _is_number,
         "temper": _is_number,
     },
 }

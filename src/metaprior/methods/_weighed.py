@@ -41,13 +41,13 @@ class Weighed(AbstractMethod):
 
     - `base`: the method that learns Gaussian processes from past runs, or an ensemble of it.
     - `past_weight`: weight before a run of the members that are single past tasks.
-    - `plain_weight`: weight before a run of the GP that knows nothing of the past.
+    - `averaged_weight`: weight before a run of the averaged GP, which does not transfer.
     - `temper`: how much of the evidence counts, 1 for all of it.
     """
 
     base: AbstractMethod = FPacohMap()
     past_weight: float = 0.5
-    plain_weight: float = 0.05
+    averaged_weight: float = 0.05
     temper: float = 0.5
 
     def __post_init__(self) -> None:
@@ -56,16 +56,16 @@ class Weighed(AbstractMethod):
                 f"`base` of Weighed is {self.base!r}; give a method that learns Gaussian "
                 "processes, such as FPacohMap(), or an Ensemble of one; Guarded takes any method."
             )
-        if not (self.past_weight >= 0.0 < self.plain_weight and self.temper > 0.0):
+        if not (self.past_weight >= 0.0 < self.averaged_weight and self.temper > 0.0):
             raise ValueError(
-                f"`past_weight`, `plain_weight` and `temper` of Weighed are {self.past_weight!r}, "
-                f"{self.plain_weight!r} and {self.temper!r}; give positive numbers (`past_weight` "
-                "may be 0)."
+                "`past_weight`, `averaged_weight` and `temper` of Weighed are "
+                f"{self.past_weight!r}, {self.averaged_weight!r} and {self.temper!r}; give "
+                "positive numbers (`past_weight` may be 0)."
             )
-        if not self.past_weight + self.plain_weight < 1.0:
+        if not self.past_weight + self.averaged_weight < 1.0:
             raise ValueError(
-                f"`past_weight` and `plain_weight` of Weighed are {self.past_weight!r} and "
-                f"{self.plain_weight!r}; give less than 1 in all, to leave something for `base`."
+                f"`past_weight` and `averaged_weight` of Weighed are {self.past_weight!r} and "
+                f"{self.averaged_weight!r}; give less than 1 in all, to leave something for `base`."
             )
 
     @float64

@@ -9,6 +9,8 @@ FINDINGS = {
     for name in ("vanilla", "fitted")
     for after in ("", "_log_likelihood")
 }
+# Settings by the names that they had before.
+SETTINGS = {"Weighed": {"plain_weight": "averaged_weight"}}
 # Their kernel was always the default one, and not a setting.
 WITHOUT_KERNEL = {"FPacohMap", "FPacohVI", "FittedGP", "FixedGP", "LearnedGP", "PacohMap"}
 
@@ -17,12 +19,15 @@ def up_to_date(description: dict[str, Any]) -> dict[str, Any]:
     """A description of any format that is read, as this version of metaprior writes it.
 
     Format 3 differs from format 2 in checksums and in the name of the arrays, so that whatever else
-    format 2 says stays. Findings that name no baseline compare with the fitted GP. Only format 1
-    may leave the findings out.
+    format 2 says stays. Findings that name no baseline compare with the fitted GP, and settings may
+    have earlier names. Only format 1 may leave the findings out.
     """
     if description["format_version"] == 1:
         description = from_format_1(description)
-    return description | {"findings": _with_baseline(description["findings"])}
+    return description | {
+        "findings": _with_baseline(description["findings"]),
+        "method": _with_new_names(description["method"]),
+    }
 
 
 def from_format_1(description: dict[str, Any]) -> dict[str, Any]:
@@ -55,6 +60,14 @@ def settings_of_format_1(settings: dict[str, Any]) -> dict[str, Any]:
         name: settings_of_format_1(value) if isinstance(value, dict) and "name" in value else value
         for name, value in changed.items()
     }
+
+
+def _with_new_names(settings: Any) -> Any:
+    """The settings of a method and of those inside it, called as they are called now."""
+    if not isinstance(settings, dict):
+        return settings
+    named = SETTINGS.get(str(settings.get("name")), {})
+    return {named.get(name, name): _with_new_names(value) for name, value in settings.items()}
 
 
 def _with_baseline(findings: Any) -> Any:
