@@ -15,12 +15,13 @@ def no_cache(monkeypatch):
 
 @pytest.fixture
 def learned(monkeypatch):
-    """A stand-in for learning, which keeps what it was called with; `findings` may be set."""
-    calls = SimpleNamespace(findings=None)
+    """A stand-in for learning, which keeps what it was called with; a test may set what it finds and
+    the stages that it reports."""
+    calls = SimpleNamespace(findings=None, stages=())
 
     def learn(tasks, **options):
         calls.tasks, calls.options = tasks, options
-        for stage, fraction in (("Searching", 0.1), ("Searching", 0.5), ("Training", 0.9)):
+        for stage, fraction in calls.stages:
             options["on_progress"](
                 SimpleNamespace(stage=stage, fraction=fraction, trying="32 settings", best=1.25)
             )

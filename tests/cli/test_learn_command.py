@@ -48,6 +48,7 @@ def runs(tmp_path, hill_runs):
 @pytest.fixture
 def learned(learned):
     learned.findings = FINDINGS
+    learned.stages = (("Searching", 0.1), ("Searching", 0.5), ("Training", 0.9))
     return learned
 
 
