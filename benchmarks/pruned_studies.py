@@ -6,7 +6,8 @@
 A trial reports a curve of ten steps that rises to its value, as a network does while it trains.
 The past: 16 studies of 20 random trials of functions with shifted optima, over a plain space of
 three parameters or a conditional one. Then 30 trials of MetaPriorSampler on an unseen function of
-the family, for each seed and pruner, without noise and with noise in every report and every value.
+the family, for each seed and pruner, without noise and with noise in every report and every value;
+in the conditional space also in studies that never ask for the conditional parameter.
 
 Shown: how many trials were pruned; the smallest distance, in the unit cube, between a proposal and
 a point that was pruned before it; how many proposals were within 0.001 of one. Two points of
@@ -38,6 +39,8 @@ from metaprior.adapters.optuna import MetaPriorSampler, load_tasks
 
 NUM_PAST, PAST_TRIALS, NUM_TRIALS, NUM_STEPS = 16, 20, 30, 10
 NEAR = 1e-3
+PLAIN, CONDITIONAL, LACKING = "plain", "conditional", "conditional, without its parameter"
+SPACES = (PLAIN, CONDITIONAL, LACKING)
 NOISE = 0.1
 PRUNERS: dict[str, Callable[[], BasePruner]] = {
     "MedianPruner": MedianPruner,
@@ -46,24 +49,24 @@ PRUNERS: dict[str, Callable[[], BasePruner]] = {
 
 
 class Function(NamedTuple):
-    """A function of a family: a bowl with a shifted top, in one of two spaces.
+    """A function of a family: a bowl with a shifted top, in one of the spaces.
 
     - `top`: where it is, in the unit cube.
     - `noise`: the standard deviation of what is added to every report and value.
     """
 
     top: np.ndarray
-    is_conditional: bool
+    space: str
     noise: float
 
     def __call__(self, trial: Trial) -> float:
         x = [trial.suggest_float(name, 0.0, 1.0) for name in ("x", "z")]
-        if self.is_conditional:
-            kind = trial.suggest_categorical("kind", ["flat", "deep"])
-            own = trial.suggest_float("depth", 0.0, 1.0) if kind == "deep" else 0.3
-            x.append(own)
-        else:
+        if self.space == PLAIN:
             x.append(trial.suggest_float("w", 0.0, 1.0))
+        else:
+            is_deep = trial.suggest_categorical("kind", ["flat", "deep"]) == "deep"
+            asks = is_deep and self.space == CONDITIONAL
+            x.append(trial.suggest_float("depth", 0.0, 1.0) if asks else 0.4 if is_deep else 0.3)
         value = 1.0 - float(np.sum((np.array(x) - self.top) ** 2))
         rng = np.random.default_rng([trial.number, int(1e6 * self.top[0])])
         for step in range(1, NUM_STEPS + 1):
@@ -91,19 +94,16 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="file of the studies; those in it are kept")
     parser.add_argument("--markdown", action="store_true", help="print a table for a page")
     arguments = parser.parse_args()
-    kinds = list(itertools.product((False, True), (0.0, NOISE), PRUNERS))
+    kinds = list(itertools.product(SPACES, (0.0, NOISE), PRUNERS))
     jobs = [Job(*kind, seed) for kind in kinds for seed in range(arguments.seeds)]
     with tempfile.TemporaryDirectory() as folder:
         learn = functools.partial(learn_into, folder=Path(folder))
-        list(in_workers(learn, (False, True), arguments.workers))
+        list(in_workers(learn, (PLAIN, CONDITIONAL), arguments.workers))
         work = functools.partial(counts_of, folder=Path(folder))
         studies = finished(work, jobs, arguments.workers, arguments.out)
     rows = []
-    for is_conditional, noise, pruner in kinds:
-        found = [
-            Counts(*studies[is_conditional, noise, pruner, seed]) for seed in range(arguments.seeds)
-        ]
-        space = "conditional" if is_conditional else "plain"
+    for space, noise, pruner in kinds:
+        found = [Counts(*studies[space, noise, pruner, seed]) for seed in range(arguments.seeds)]
         rows.append([space, f"{noise:g}", pruner, *summary(found)])
     header = ["space", "noise", "pruner", "pruned", "nearest to a pruned one", "within 0.001"]
     print(markdown(header, rows) if arguments.markdown else "\n".join(map("  ".join, rows)))
@@ -112,23 +112,23 @@ def main() -> None:
 class Job(NamedTuple):
     """One study."""
 
-    is_conditional: bool
+    space: str
     noise: float
     pruner: str
     seed: int
 
 
-def learn_into(is_conditional: bool, folder: Path) -> None:
+def learn_into(space: str, folder: Path) -> None:
     """Learn the prior of a family and save it in the folder."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    learned(is_conditional).save(folder / str(is_conditional))
+    learned(space).save(folder / space)
 
 
 def counts_of(job: Job, folder: Path) -> Counts:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     warnings.simplefilter("ignore", UserWarning)
-    prior = mp.load(folder / str(job.is_conditional))
-    function = Function(top(1000 + job.seed), job.is_conditional, job.noise)
+    prior = mp.load(folder / (PLAIN if job.space == PLAIN else CONDITIONAL))
+    function = Function(top(1000 + job.seed), job.space, job.noise)
     return counted(prior, PRUNERS[job.pruner](), function, job.seed)
 
 
@@ -137,7 +137,7 @@ def top(seed: int) -> np.ndarray:
     return np.random.default_rng(seed).uniform(0.4, 0.8, 3)
 
 
-def learned(is_conditional: bool) -> mp.Prior:
+def learned(space: str) -> mp.Prior:
     storage = optuna.storages.InMemoryStorage()
     for seed in range(NUM_PAST):
         study = optuna.create_study(
@@ -146,7 +146,7 @@ def learned(is_conditional: bool) -> mp.Prior:
             direction="maximize",
             pruner=optuna.pruners.NopPruner(),
         )
-        study.optimize(Function(top(seed), is_conditional, 0.0), n_trials=PAST_TRIALS)
+        study.optimize(Function(top(seed), space, 0.0), n_trials=PAST_TRIALS)
     return mp.learn(load_tasks(storage), method=mp.methods.FPacohMap(num_steps=500), seed=0)
 
 

@@ -9,7 +9,7 @@ from optuna.trial import TrialState
 
 import metaprior as mp
 from metaprior.adapters.optuna import MetaPriorSampler, read_history
-from metaprior.adapters.optuna._study_window import gone, study_window, whole_window
+from metaprior.adapters.optuna._study_window import gone, stand_ins, study_window, whole_window
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
@@ -111,6 +111,17 @@ def test_window_holds_what_is_never_asked_so_that_the_rest_exists(prior):
     believed = window.through(prior.belief).condition(np.zeros((0, 1)), np.zeros(0))
     mean = believed.moments(np.array([[0.0], [2 / 3]])).mean
     assert mean[1] > mean[0] + 0.3  # eta still matters
+
+
+def test_stand_ins_exist_beside_what_is_fixed(prior):
+    window = whole_window(prior.space)
+    own = dict(zip((name for name, _ in window.ranges), window.space.names, strict=True))
+    booster = dict(window.ranges)["booster"]
+    for fixed, expected in [(None, "eta depth drop"), ("tree", "eta depth"), ("linear", "")]:
+        held = {} if fixed is None else {own["booster"]: booster.coordinate(fixed)}
+        found = stand_ins(window, {"booster", "alpha"}, held)
+        assert found.keys() - held.keys() == {own[name] for name in expected.split()}
+        assert held.items() <= found.items()
 
 
 def test_gone_names_what_existed_and_was_not_asked_for(prior):
@@ -222,10 +233,53 @@ def test_sampler_never_tries_a_pruned_conditional_point_again(prior):
         pruner=optuna.pruners.MedianPruner(n_startup_trials=2),
     )
     study.optimize(objective, n_trials=10)
-    pruned = [trial for trial in study.trials if trial.state == TrialState.PRUNED]
-    assert len(pruned) >= 2
+    assert_never_near_a_pruned_one(study.trials, fewest=2)
+
+
+@pytest.mark.parametrize("reports", [True, False])
+def test_sampler_never_tries_a_pruned_point_again_that_lacked_what_the_prior_knows(prior, reports):
+    """Values of `drop`, which the study does not have, do not make a point new."""
+
+    def objective(trial):
+        booster = trial.suggest_categorical("booster", ["linear", "tree", "dart"])
+        value = -((trial.suggest_float("alpha", 0, 1) - 0.5) ** 2)
+        if booster != "linear":
+            value -= (np.log10(trial.suggest_float("eta", 1e-3, 1.0, log=True)) + 1.0) ** 2
+            trial.suggest_int("depth", 2, 10, step=2)
+        if booster == "dart":
+            if reports:
+                trial.report(value, 1)
+            raise optuna.TrialPruned
+        return value
+
+    study = optuna.create_study(direction="maximize", sampler=MetaPriorSampler(prior, seed=0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        study.optimize(objective, n_trials=8)
+    assert_never_near_a_pruned_one(study.trials, fewest=3)
+
+
+def test_sampler_never_tries_a_pruned_point_again_that_lacked_an_optional_parameter():
+    def objective(trial):
+        trial.suggest_float("x", 0, 1)
+        if trial.number:
+            raise optuna.TrialPruned
+        return 0.0
+
+    sampler = MetaPriorSampler(learned_from(optional), seed=0)
+    study = optuna.create_study(direction="maximize", sampler=sampler)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        study.optimize(objective, n_trials=8)
+    tried = [trial.params["x"] for trial in study.trials]
+    assert min(abs(a - b) for i, a in enumerate(tried) for b in tried[1:i]) > 1e-3
+
+
+def assert_never_near_a_pruned_one(trials, *, fewest):
+    pruned = [trial for trial in trials if trial.state == TrialState.PRUNED]
+    assert len(pruned) >= fewest
     for one in pruned:
-        for other in study.trials[one.number + 1 :]:
+        for other in trials[one.number + 1 :]:
             assert apart(one.params, other.params) > 1e-3
 
 

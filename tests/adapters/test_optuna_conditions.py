@@ -153,6 +153,23 @@ def test_history_makes_presence_without_a_rule_a_switch():
     ]
 
 
+def test_history_infers_a_condition_on_three_parameters():
+    def objective(trial):
+        tuned = trial.suggest_categorical("tuned", [True, False])
+        solver = trial.suggest_categorical("solver", ["sgd", "adam"])
+        rounds = trial.suggest_int("rounds", 0, 3)
+        value = trial.suggest_float("x", 0, 1)
+        if tuned and solver == "sgd" and rounds >= 2:
+            value += trial.suggest_float("momentum", 0, 1)
+        return value
+
+    history, _ = history_of(objective, studies=4, trials=40)
+    when = (("tuned", (True,)), ("solver", ("sgd",)), ("rounds", (2, 3)))
+    assert by_name(history.tasks.space)["momentum"].when == when
+    note = "The parameter 'momentum' exists only if tuned is True and solver is 'sgd' and rounds is"
+    assert history.notes == [f"{note} 2 or 3."]
+
+
 def test_history_takes_no_chance_for_a_rule():
     """Few trials, each with a value of its own: presence is a function of the choice, by chance."""
     rng = np.random.default_rng(1)

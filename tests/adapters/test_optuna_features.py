@@ -5,7 +5,7 @@ import pickle
 import optuna
 import pytest
 
-from metaprior.adapters.optuna import MetaPriorSampler, load_tasks
+from metaprior.adapters.optuna import MetaPriorSampler, load_outputs, load_tasks
 from tests.featured import featured_prior
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -74,3 +74,21 @@ def test_load_tasks_names_study_and_attribute_of_bad_features(storage):
     optuna.load_study(study_name="c", storage=storage).set_user_attr("n", [1])
     with pytest.raises(ValueError, match=r"study 'c': the feature 'n' is \[1\]; give a number"):
         load_tasks(storage, features=["n"])
+    optuna.load_study(study_name="c", storage=storage).set_user_attr("n", "ten")
+    with pytest.raises(ValueError, match="study 'c': the feature 'n' is 'ten', and other tasks"):
+        load_tasks(storage, features=["n"])
+
+
+def test_load_tasks_names_study_and_trial_of_a_value_beyond_the_bounds(storage):
+    study = optuna.load_study(study_name="b", storage=storage)
+    study.add_trial(
+        optuna.create_trial(
+            params={"x": 0.5},
+            distributions={"x": optuna.distributions.FloatDistribution(0.0, 1.0)},
+            value=2.0,
+        )
+    )
+    with pytest.raises(ValueError, match="study 'b', trial 4, value: received 2, which is not"):
+        load_tasks(storage, value_bounds=(0, 1))
+    with pytest.raises(ValueError, match="study 'b', trial 4, 'loss': received 2, which is not"):
+        load_outputs(storage, outputs={"loss": "minimize"}, value_bounds={"loss": (0, 1)})

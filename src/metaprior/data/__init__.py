@@ -10,6 +10,7 @@ from metaprior.data._features import Features as Features
 from metaprior.data._features import FeatureValue as FeatureValue
 from metaprior.data._features import TaskFeatures as TaskFeatures
 from metaprior.data._features import checked_features as checked_features
+from metaprior.data._features import features_of as features_of
 from metaprior.data._outputs import CONSTRAINT as CONSTRAINT
 from metaprior.data._outputs import Outputs as Outputs
 from metaprior.data._outputs import require_roles as require_roles
@@ -30,6 +31,7 @@ from metaprior.data._tasks import Tasks as Tasks
 from metaprior.data._tasks import checked_bounds as checked_bounds
 from metaprior.data._tasks import direction_sign as direction_sign
 from metaprior.data._tasks import padded_length as padded_length
+from metaprior.data._tasks import require_within as require_within
 
 if TYPE_CHECKING:
     from metaprior.data import csv as csv

@@ -168,14 +168,18 @@ class TaskFeatures:
         return cls(used, tuple((str(e["name"]), str(e["reason"])) for e in data["unused"]))
 
 
-def features_of(tasks: Sequence[Features]) -> TaskFeatures:
-    """The features of these tasks, whose values have been checked: their kinds and their scales."""
+def features_of(tasks: Sequence[Features], *, places: Sequence[str] = ()) -> TaskFeatures:
+    """The features of these tasks, whose values have been checked: their kinds and their scales.
+
+    - `places`: what to call each task in an error, such as `"study 'a'"`; by default its number.
+    """
+    places = places or [f"task {i}" for i in range(len(tasks))]
     names = dict.fromkeys(name for task in tasks for name in task)
     used: list[Feature] = []
     unused = []
     for name in names:
         values = [task.get(name) for task in tasks]
-        _require_one_kind(name, values)
+        _require_one_kind(name, values, places)
         known = [value for value in values if value is not None]
         if not known:
             unused.append((name, NEVER_GIVEN))
@@ -238,14 +242,14 @@ def _checked_value(name: Any, value: Any, where: str) -> FeatureValue | None:
     return value
 
 
-def _require_one_kind(name: str, values: list[FeatureValue | None]) -> None:
+def _require_one_kind(name: str, values: list[FeatureValue | None], places: Sequence[str]) -> None:
     kinds = [_kind(value) for value in values]
     known = [kind for kind in kinds if kind]
     # The rarer kind is the one that is wrong; among equals, the later one.
     usual = max(dict.fromkeys(known), key=known.count, default="")
-    for i, (kind, value) in enumerate(zip(kinds, values, strict=True)):
+    for place, kind, value in zip(places, kinds, values, strict=True):
         if kind and kind != usual:
-            raise _wrong_kind(f"task {i}", name, value, usual)
+            raise _wrong_kind(place, name, value, usual)
 
 
 def _kind(value: FeatureValue | None) -> str:

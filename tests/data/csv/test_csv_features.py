@@ -92,7 +92,7 @@ def test_read_runs_takes_features_from_a_file_of_several_runs_and_allows_files_w
         (
             RUNS,
             {"features": ["day", "size"], "value_bounds": (0, 2)},
-            "task 1, row 0, y: received 3, which is not between the bounds 0 and 2 of the value",
+            "b.csv, row 2, column 'y': received 3, which is not between the bounds 0 and 2",
         ),
     ],
 )

@@ -6,10 +6,23 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from metaprior.adapters import StudyUse
 from metaprior.adapters.histories._parameters import completed_points, given_space, shared_space
 from metaprior.adapters.histories._trials import StudyTrials
-from metaprior.data import Bounds, Outputs, Quantity, Space, Tasks, checked_features, direction_sign
+from metaprior.data import (
+    Bounds,
+    Outputs,
+    Quantity,
+    Space,
+    Tasks,
+    checked_bounds,
+    checked_features,
+    direction_sign,
+    features_of,
+    require_within,
+)
 from metaprior.words import listed
 
 
@@ -105,6 +118,7 @@ def history_of(
             "better; give the direction, 'maximize' or 'minimize'."
         )
     values = [_values(study, direction) for study in used]
+    _require_within(used, values, value_bounds, "value")
     tasks = Tasks.from_runs(
         zip(placed.points, values, strict=True),
         space=placed.space,
@@ -133,6 +147,9 @@ def outputs_of(
     - `found`: every usable trial has all of the `outputs`, in the sign of their roles.
     """
     placed = _placed(found, where, space)
+    for output in outputs.keys() & (value_bounds or {}):
+        values = [[trial.outputs[output] for trial in study.trials] for study in placed.used]
+        _require_within(placed.used, values, (value_bounds or {})[output], repr(output))
     read = Outputs.from_runs(
         [
             (points, [dict(trial.outputs) for trial in study.trials])
@@ -192,6 +209,22 @@ def _values(study: StudyTrials, direction: str) -> list[float]:
     return [sign * trial.value for trial in study.trials]
 
 
+def _require_within(
+    studies: list[StudyTrials], values: list[list[float]], bounds: Bounds | None, called: str
+) -> None:
+    """Raise an error that names study and trial of the first value beyond the bounds.
+
+    - `called`: what the value is.
+    """
+    for study, own in zip(studies, values, strict=True) if bounds is not None else ():
+
+        def complain(row: int, problem: str, study=study) -> ValueError:
+            number = study.trials[row].number
+            return ValueError(f"study {study.name!r}, trial {number}, {called}: {problem}.")
+
+        require_within(checked_bounds(bounds), np.array(own), complain)
+
+
 def _features(
     studies: list[StudyTrials], names: Iterable[str] | str, no_feature: Callable[[str, str], str]
 ) -> list[dict[str, Any]] | None:
@@ -204,8 +237,10 @@ def _features(
             attributes = sorted({each for study in studies for each in study.attributes})
             raise ValueError(no_feature(name, _quoted(attributes) if attributes else "none"))
     known = [{n: s.attributes[n] for n in names if n in s.attributes} for s in studies]
-    for study, each in zip(studies, known, strict=True):
-        checked_features(each, f"study {study.name!r}")  # names the study, not its number
+    # What is wrong is told by the study, not by its number.
+    places = [f"study {study.name!r}" for study in studies]
+    checked = [checked_features(e, place) for e, place in zip(known, places, strict=True)]
+    features_of(checked, places=places)
     return known
 
 

@@ -1,6 +1,6 @@
 r"""When a parameter exists: rules that the trials of many studies follow, and switches for others.
 
-A rule says that a parameter exists exactly where one or two others, categorical or integer, have
+A rule says that a parameter exists exactly where one to four others, categorical or integer, have
 certain values. It is believed if it holds in every trial and is unlikely to be chance: if presence
 did not depend on anything, a rule over parents with c values in all would hold for n of N trials
 with a probability of at most
@@ -22,8 +22,11 @@ from metaprior.data import Categorical, Dimension, Integer, Space
 
 # A rule that is likelier than this to hold by chance is none.
 CHANCE = 1e-3
+_LOG_CHANCE = math.log(CHANCE)
 # So many trials must have an optional parameter, and as many must lack it.
 FEWEST = 10
+# A rule is over so many parameters at most.
+MOST_PARENTS = 4
 # Integers with more values than this decide nothing.
 MOST_VALUES = 256
 _SWITCH = "has_"
@@ -46,12 +49,25 @@ class Rule(NamedTuple):
         return " and ".join(f"{name} is {_either(values)}" for name, values in self.parents)
 
 
+class _Parent(NamedTuple):
+    """A parameter that may decide whether another one exists: the values with which that one was
+    seen, and all of its values."""
+
+    name: str
+    allowed: set[Any]
+    seen: set[Any]
+
+    def holds(self, trial: UsableTrial) -> bool:
+        return self.name in trial.params and trial.params[self.name] in self.allowed
+
+
 def found_rule(name: str, trials: Sequence[UsableTrial], parents: Collection[str]) -> Rule | None:
     """The rule by which some trials have the parameter `name`; `None` if there is none.
 
     - `parents`: what it may depend on, the likeliest first.
     """
     having = [trial for trial in trials if name in trial.params]
+    lacking = [trial for trial in trials if name not in trial.params]
     able = [
         parent
         for parent in parents
@@ -59,11 +75,17 @@ def found_rule(name: str, trials: Sequence[UsableTrial], parents: Collection[str
     ]
     # Among equals, categories come before integers.
     able.sort(key=lambda parent: not is_choice(having[0].declared[parent]))
-    for size in (1, 2):
-        for chosen in combinations(able, size):
-            rule = _rule(chosen, name, trials, having)
-            if rule is not None:
-                return rule
+    found = [each for each in (_parent(p, trials, having) for p in able) if each is not None]
+
+    def tells_apart(chosen: Sequence[_Parent]) -> bool:
+        return not any(all(parent.holds(trial) for parent in chosen) for trial in lacking)
+
+    if not tells_apart(found):  # nor do some of them
+        return None
+    for size in range(1, MOST_PARENTS + 1):
+        for chosen in combinations(found, size):
+            if tells_apart(chosen) and _log_chance(chosen, len(having), len(trials)) < _LOG_CHANCE:
+                return Rule(tuple((p.name, _in_order(p, having)) for p in chosen))
     return None
 
 
@@ -108,37 +130,32 @@ def _decides(parent: str, trials: Sequence[UsableTrial]) -> bool:
     )
 
 
-def _rule(
-    parents: tuple[str, ...], name: str, trials: Sequence[UsableTrial], having: list[UsableTrial]
-) -> Rule | None:
-    """The rule over exactly these parents, if it holds and is not chance."""
-    seen = {p: {t.params[p] for t in trials if p in t.params} for p in parents}
-    allowed = {p: {t.params[p] for t in having} for p in parents}
-    for parent in parents:
-        if allowed[parent] == seen[parent]:
-            return None  # it would be no condition
-        numbers = not is_choice(having[0].declared[parent])
-        between = [v for v in seen[parent] if min(allowed[parent]) <= v <= max(allowed[parent])]
-        if numbers and (len(between) > len(allowed[parent]) or len(between) > MOST_VALUES):
-            return None
-    for trial in trials:
-        holds = all(p in trial.params and trial.params[p] in allowed[p] for p in parents)
-        if holds != (name in trial.params):
-            return None
-    share = len(having) / len(trials)
-    log_chance = len(having) * math.log(share)
-    log_chance += (len(trials) - len(having)) * math.log1p(-share) if share < 1 else 0.0
-    log_chance += sum(len(values) for values in seen.values()) * math.log(2.0)
-    if log_chance > math.log(CHANCE):
+def _parent(name: str, trials: Sequence[UsableTrial], having: list[UsableTrial]) -> _Parent | None:
+    """The parameter `name` as a parent; `None` if it cannot be one, or is no condition."""
+    seen = {trial.params[name] for trial in trials if name in trial.params}
+    allowed = {trial.params[name] for trial in having}
+    if allowed == seen:
         return None
-    return Rule(tuple((p, _in_order(allowed[p], p, having)) for p in parents))
+    if not is_choice(having[0].declared[name]):
+        between = [value for value in seen if min(allowed) <= value <= max(allowed)]
+        if len(between) > len(allowed) or len(between) > MOST_VALUES:
+            return None
+    return _Parent(name, allowed, seen)
 
 
-def _in_order(values: set[Any], parent: str, having: list[UsableTrial]) -> tuple[Any, ...]:
+def _log_chance(parents: Sequence[_Parent], having: int, every: int) -> float:
+    """How likely a rule over these parents holds by chance at most, as a logarithm."""
+    share = having / every
+    found = having * math.log(share)
+    found += (every - having) * math.log1p(-share) if share < 1 else 0.0
+    return found + sum(len(parent.seen) for parent in parents) * math.log(2.0)
+
+
+def _in_order(parent: _Parent, having: list[UsableTrial]) -> tuple[Any, ...]:
     """Values in the order in which they turn up, numbers by size."""
-    if is_choice(having[0].declared[parent]):
-        return tuple(dict.fromkeys(trial.params[parent] for trial in having))
-    return tuple(sorted(values))
+    if is_choice(having[0].declared[parent.name]):
+        return tuple(dict.fromkeys(trial.params[parent.name] for trial in having))
+    return tuple(sorted(parent.allowed))
 
 
 def _spread(values: tuple[Any, ...], parent: Integer) -> list[int]:

@@ -17,12 +17,13 @@ from metaprior.adapters.optuna._study_window import (
     gone,
     in_space,
     news,
+    stand_ins,
     study_window,
     whole_window,
 )
 from metaprior.adapters.optuna._values import Objectives, OneValue, optimizer_for
 from metaprior.belief import Priors
-from metaprior.bo import MultiOptimizer, StoppingHint, Window
+from metaprior.bo import NEAR_LOST, REPEATED, MultiOptimizer, StoppingHint, Window
 from metaprior.words import listed
 
 # Workers between the start of a trial and its first parameter are counted up to this number.
@@ -94,6 +95,7 @@ class StudyProposer:
             return proposal
         fixed = self._departed(trial.params, name)
         branch = self._optimizer.fork(seed=self._seed_now())
+        self._tell_pruned(study, branch)
         assert self._window is not None
         self._proposals[_name(trial)] = self._window.decode(branch.ask(1, fixed=fixed)[0])
         return self._proposals[_name(trial)]
@@ -161,7 +163,32 @@ class StudyProposer:
         fixed = {} if free is None else self._fixed(free)
         # They are about to take the first points of this list, each its own.
         points = branch.ask(min(starting, MOST_STARTING) + 1, fixed=fixed)
+        if self._is_tried(points[-1]):
+            points = branch.ask(1, fixed=stand_ins(self._window, self._distributions, fixed))
         return self._window.decode(points[-1])
+
+    def _is_tried(self, point: dict[str, Any]) -> bool:
+        """Whether a point of the window is new only by what no trial has asked for."""
+        assert self._window is not None
+        names, asked = [name for name, _ in self._window.ranges], self._distributions
+        if not asked or all(name in asked for name in names):
+            return False
+        space = self._optimizer.space
+        (here,) = space.encode([point])
+        for trial in self._read_trials.values():
+            told = self._in_window(trial.params)
+            if told is None:
+                continue
+            # What a trial lacks and others have is known to be in the middle of its range there.
+            counts = [
+                name in trial.params or (name in asked and name not in self._optional)
+                for name in names
+            ]
+            columns = np.repeat(counts, [dimension.num_columns for dimension in space.dimensions])
+            near = REPEATED if trial.state == TrialState.COMPLETE else NEAR_LOST
+            if np.all(np.abs(here - space.encode([told])[0])[columns] <= near):
+                return True
+        return False
 
     def _fixed(self, free: Collection[str]) -> dict[str, Any]:
         """Parameters that another sampler fixes, taken from the last trial."""
@@ -225,8 +252,8 @@ class StudyProposer:
         # A trial that failed may have asked for a part of what it would have needed.
         if trial.state == TrialState.FAIL:
             return
-        # A pruned trial may have been stopped before it asked for all.
-        if trial.state == TrialState.COMPLETE:
+        # A pruned trial that reported nothing may have been stopped before it asked for all.
+        if trial.state == TrialState.COMPLETE or trial.intermediate_values:
             self._lacking.update(name for name in self._optional if name not in trial.params)
             self._shown |= set(self._space.existing(self._in_space(trial.params)))
         for name, distribution in trial.distributions.items():
@@ -262,6 +289,8 @@ class StudyProposer:
         if trial.state == TrialState.FAIL:
             # It may have asked for some of its parameters only: the others it would have got.
             params = {**self._proposals.get(_name(trial), {}), **trial.params}
+            if self._distributions:
+                params = {name: v for name, v in params.items() if name in self._distributions}
             point = self._in_window(params)
             if point is not None and all(name in params for name in self._names(point)):
                 self._optimizer.tell(point, None)
@@ -288,7 +317,9 @@ class StudyProposer:
         return [
             name
             for i, (name, _) in enumerate(self._window.ranges)
-            if f"x{i}" in point and name not in own
+            if f"x{i}" in point
+            and name not in own
+            and (name in self._distributions or not self._distributions)
         ]
 
     def _under_way(self, other: FrozenTrial) -> dict[str, Any] | None:

@@ -19,7 +19,9 @@ from metaprior.data import (
     Real,
     Space,
     Tasks,
+    checked_bounds,
     direction_sign,
+    require_within,
 )
 from metaprior.data.csv._cells import (
     TextRun,
@@ -123,6 +125,9 @@ def read_runs(
             "run of each row in a column called 'task'."
         )
     values = _values(runs, roles.value)
+    if value_bounds is not None:
+        every, complain = np.concatenate(values), complaint(runs, roles.value)
+        require_within(checked_bounds(value_bounds), every, complain)
     if space is None:
         space, left_out = _inferred(runs, roles.dimensions, bounds)
         notes += [*left_out, *notes_on_counters(runs, space)]
