@@ -48,6 +48,18 @@ def digest_of_json(content: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def sealed(content: dict[str, Any]) -> dict[str, Any]:
+    """The content with its checksum, for `require_seal`."""
+    return content | {"sha256": digest_of_json(content)}
+
+
+def require_seal(content: dict[str, Any]) -> None:
+    """Raise a ValueError unless the content is what was sealed."""
+    plain = {name: value for name, value in content.items() if name != "sha256"}
+    if content.get("sha256") != digest_of_json(plain):
+        raise ValueError("its SHA-256 is not the one it was saved with")
+
+
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     named = dict(pairs)
     if len(named) < len(pairs):
