@@ -254,6 +254,9 @@ def test_sequence_refuses_bad_input(sequence, tmp_path, learned):
     with pytest.raises(ValueError, match="There is no run"):
         sequence.tell("tomorrow", 1.0)
     (sequence.folder / "runs" / "empty.csv").write_text("x,z,value\n0,0,\n")
+    for value in (1e200, "1e200", "many"):
+        with pytest.raises(ValueError, match="is not a finite number of at most 1e"):
+            sequence.tell("empty", value)
     with pytest.raises(ValueError, match="has no value yet"):
         sequence.finish("empty")
     sequence.finish("a")

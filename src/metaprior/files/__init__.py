@@ -4,6 +4,7 @@ from metaprior.files._cache_folder import cache_folder as cache_folder
 from metaprior.files._cache_folder import is_writable as is_writable
 from metaprior.files._lock import hold as hold
 from metaprior.files._lock import locked as locked
+from metaprior.files._read import as_path as as_path
 from metaprior.files._read import digest_of_json as digest_of_json
 from metaprior.files._read import parse_json as parse_json
 from metaprior.files._read import read_file as read_file

@@ -15,6 +15,20 @@ LARGEST = 1 << 31
 DEEPEST = 60
 
 
+def as_path(given: Any, called: str = "path") -> Path:
+    """The path that a caller gave; an error of one sentence for anything else.
+
+    - `called`: the name of the argument.
+    """
+    try:
+        path = Path(given)
+        if "\0" not in str(path):
+            return path
+    except TypeError:
+        pass
+    raise TypeError(f"`{called}` is {repr(given)[:60]}, which is no path; give a text or a Path.")
+
+
 def read_file(path: Path) -> bytes:
     """The content of the plain file at `path`; an OSError for anything else, pipes included."""
     number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))

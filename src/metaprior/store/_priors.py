@@ -14,6 +14,7 @@ from typing import Any
 from metaprior.belief import Prior, Priors
 from metaprior.files import (
     PARTIAL,
+    as_path,
     locked,
     parse_json,
     read_file,
@@ -40,7 +41,7 @@ _TRIES = 20
 
 def save_priors(priors: Priors, folder: str | Path) -> Path:
     """Write `priors` to `folder`, all or nothing; earlier ones there are replaced."""
-    folder = Path(folder)
+    folder = as_path(folder, "folder")
     if folder.exists() and not folder.is_dir():
         raise PriorFileError(f"Cannot save priors to {folder}: it is a file; name a folder.")
     _require_ours(folder)
@@ -68,7 +69,7 @@ def save_priors(priors: Priors, folder: str | Path) -> Path:
 
 def load_priors(folder: str | Path) -> Priors:
     """The priors saved in `folder`."""
-    folder = Path(folder)
+    folder = as_path(folder, "folder")
     if not (folder / INDEX).is_file():
         raise PriorFileError(
             f"There is no {INDEX} in {folder}; name a folder that `metaprior learn --output` or "
