@@ -110,3 +110,10 @@ def test_replace_file_writes_again_if_its_file_was_taken_for_litter(tmp_path, mo
     replace_file(tmp_path / "a", b"new")
     assert (tmp_path / "a").read_bytes() == b"new" and len(calls) == 2
     assert names(tmp_path) == ["a"]
+
+
+def test_replace_file_takes_the_place_of_no_pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match=r"pipe cannot be written \(not a plain file\)"):
+        replace_file(tmp_path / "pipe", b"new")
+    assert (tmp_path / "pipe").is_fifo() and names(tmp_path) == ["pipe"]

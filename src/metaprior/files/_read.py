@@ -29,8 +29,11 @@ def as_path(given: Any, called: str = "path") -> Path:
     raise TypeError(f"`{called}` is {repr(given)[:60]}, which is no path; give a text or a Path.")
 
 
-def read_file(path: Path) -> bytes:
-    """The content of the plain file at `path`; an OSError for anything else, pipes included."""
+def read_file(path: Path, *, first: int | None = None) -> bytes:
+    """The content of the plain file at `path`; an OSError for anything else, pipes included.
+
+    - `first`: so many bytes of its start only.
+    """
     number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     with os.fdopen(number, "rb") as file:
         found = os.fstat(number)
@@ -38,9 +41,9 @@ def read_file(path: Path) -> bytes:
             raise IsADirectoryError(21, "Is a folder", str(path))
         if not stat.S_ISREG(found.st_mode):
             raise OSError(22, "Not a plain file", str(path))
-        if found.st_size > LARGEST:
-            raise OSError(27, "Larger than 2 GiB", str(path))
-        return file.read()
+        if first is None and found.st_size > LARGEST:
+            raise OSError(27, "Larger than 2 billion bytes", str(path))
+        return file.read(first)
 
 
 def parse_json(data: bytes) -> Any:

@@ -69,6 +69,10 @@ def sync_folder(folder: Path) -> None:
 def _write_beside(path: Path, data: bytes) -> None:
     """Write `data` to a new file, which then takes the place of `path`."""
     beside = path.with_name(f"{_start(path)}{secrets.token_hex(8)}{PARTIAL}")
+    if path.is_dir():
+        raise IsADirectoryError(21, "Is a directory", str(path))
+    if path.exists() and not path.is_file():  # a device, a pipe: what reads from it would lose it
+        raise OSError(22, "Not a plain file", str(path))
     # With the rights that a new file gets, but never more than those of the one that is replaced.
     # To ask for the umask would be to change it, for a moment and for all threads.
     rights = path.stat().st_mode & 0o777 if path.exists() else 0o666
