@@ -35,6 +35,7 @@ from metaprior.data.csv._sheet import (
     delimiter_of,
     has_decimal_commas,
     records_of,
+    width_of,
     with_point,
 )
 from metaprior.data.csv._shield import shielded, unshielded
@@ -242,8 +243,7 @@ def parse_run(
     delimiter = delimiter_of(text)
     records = [(row, cells) for row, cells in records_of(text, delimiter, path) if any(cells)]
     (header_row, header), *records = records
-    while header and not header[-1]:
-        header = header[:-1]  # separators at the end of every line
+    header = header[: width_of(header)]  # without separators at the end of every line
     header = [unshielded(name) for name in header]
     check_header(path, header_row, header)
     value = _value_column(path, header, space, known, quantity)
