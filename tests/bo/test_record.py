@@ -178,9 +178,12 @@ def refused(value):
     else:
         raise SystemExit(f"took {value!r}")
 
-taken = mp.Optimizer(prior)
+taken = mp.Optimizer(prior, seed=np.int64(3))
 taken.tell([0.5, 2.0], 1.5)
 assert taken.observations == [({"x": 0.5, "z": 2.0}, 1.5)] and len(taken.ask(np.int64(2))) == 2
+for optimizer in (taken, taken.fork(seed=np.int64(4))):
+    path = optimizer.save(sys.argv[1] + ".json")
+    assert mp.Optimizer.load(path, prior).ask() == optimizer.ask()
 run = sys.argv[1] + ".csv"
 mp.lifelong.suggest(prior, run)
 RUNS = [([[0.0, 1.0]], [1.0])]

@@ -27,8 +27,8 @@ def require_prior(prior: Any) -> None:
 
 def check_settings(
     seed: Any, *, acquisition: Any = None, search: Any = None, window: Any = None
-) -> None:
-    """Raise an error for the first setting of an optimiser that is of the wrong kind."""
+) -> int:
+    """The seed as a Python number; an error for the first setting that is of the wrong kind."""
     if acquisition is not None and not isinstance(acquisition, AbstractAcquisition):
         raise TypeError(
             f"`acquisition` is {shortened(acquisition)}; give an object, such as "
@@ -42,7 +42,7 @@ def check_settings(
         raise TypeError(
             f"`window` is {shortened(window)}; give a metaprior.bo.Window, or leave it out."
         )
-    checked_seed(seed)
+    return checked_seed(seed)
 
 
 def require_count(n: int | None, words: str = "points") -> int:

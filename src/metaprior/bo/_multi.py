@@ -94,7 +94,7 @@ class MultiOptimizer:
                 f"`priors` is a {type(priors).__name__}; give "
                 "`Priors({name: prior, ...}, constraints={...})`."
             )
-        check_settings(seed, search=search, window=window)
+        seed = check_settings(seed, search=search, window=window)
         is_closed = len(priors.objectives) <= MOST_OBJECTIVES
         if not is_closed and many is None:
             raise ValueError(
@@ -185,7 +185,7 @@ class MultiOptimizer:
 
     def fork(self, *, seed: int) -> "MultiOptimizer":
         """A copy; what either is told from now on does not reach the other."""
-        check_settings(seed)
+        seed = check_settings(seed)
         other = copy.copy(self)
         other._told = list(self._told)
         other._seed, other._num_asked = seed, 0

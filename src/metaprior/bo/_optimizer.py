@@ -68,7 +68,7 @@ class Optimizer:
         seed: int = 0,
     ):
         require_prior(prior)
-        check_settings(seed, acquisition=acquisition, search=search, window=window)
+        seed = check_settings(seed, acquisition=acquisition, search=search, window=window)
         prior = prior if features is None else prior.for_task(features)
         self.prior = prior
         self.space = prior.space if window is None else window.space
@@ -160,7 +160,7 @@ class Optimizer:
 
         - `acquisition`: how much a query is worth there; by default the same as here.
         """
-        check_settings(seed, acquisition=acquisition)
+        seed = check_settings(seed, acquisition=acquisition)
         other = copy.copy(self)
         other._told = list(self._told)
         other._seed, other._num_asked = seed, 0
