@@ -29,6 +29,22 @@ def reseal(folder: Path, *, description=lambda content: content, arrays=lambda t
     content = description(content)
     if isinstance(content, dict):
         content.pop("sha256", None)
-        plain = json.dumps(content, sort_keys=True, separators=(",", ":"))
-        content["sha256"] = hashlib.sha256(plain.encode()).hexdigest()
+        content["sha256"] = _digest_of(content)
     (folder / "prior.json").write_text(json.dumps(content))
+
+
+def reseal_json(path: Path, change) -> None:
+    """Change what a JSON file with a checksum says, and make the checksum right again.
+
+    - `change`: of the content in place, or returns another one.
+    """
+    content = json.loads(path.read_text())
+    content = change(content) or content
+    content.pop("sha256", None)
+    content["sha256"] = _digest_of(content)
+    path.write_text(json.dumps(content))
+
+
+def _digest_of(content: dict) -> str:
+    plain = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(plain.encode()).hexdigest()

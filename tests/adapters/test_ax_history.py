@@ -259,6 +259,7 @@ def test_read_history_of_experiments_that_our_own_strategy_ran(tmp_path):
     ("text", "sentence"),
     [
         ("{", "is not JSON"),
+        ("[" * 100_000, "is not JSON"),
         ("[1]", "holds no Ax experiment; give a file by `client.save_to_json_file`"),
         ('{"search_space": 1}', "holds a dict and no Ax experiment."),
         ('{"__type": "Nothing", "search_space": 1}', "is damaged, or of another version of Ax ("),

@@ -21,6 +21,12 @@ SECRETS = [
     "postgresql+psycopg://me:x/s3cr3t@127.0.0.1:1/db",
     "postgresql+psycopg://me:s3cr3t@127.0.0.1:port/db",
     "mysql+none://me:s3cr3t@127.0.0.1/db",
+    "postgresql+psycopg://me:s3cr3t?x=1@127.0.0.1:1/db",
+    "postgresql+psycopg://me:x/s3cr3t@y@127.0.0.1:1/db",
+    "postgresql+psycopg:///db?host=me:s3cr3t@127.0.0.1&port=1",
+    "postgresql+psycopg://me@127.0.0.1:1/db?password=x&s3cr3t",
+    "postgresql+psycopg:/me:s3cr3t@127.0.0.1:1/db",
+    "sqlite:///past.db;password=s3cr3t",
     "me:s3cr3t",
     "journal:past.log?password=s3cr3t",
     "sqlite:///past.db?key=s3cr3t",
@@ -82,12 +88,45 @@ def test_read_history_says_how_to_write_an_at_in_a_password():
     [
         ("sqlite:///past.db", "sqlite:///past.db"),
         ("journal:runs/past.log", "journal:runs/past.log"),
+        ("https://h:5000/mlflow", "https://h:5000/mlflow"),
+        ("postgresql://me:a@h:port/db", "postgresql://me:***@h:port/db"),
+        ("https://token@h:5000/mlflow", "https://***@h:5000/mlflow"),
+        ("postgresql+psycopg://me@[::1]:1/db", "postgresql+psycopg://me@[::1]:1/db"),
+        ("sqlite:////home/me@work/past 1.db", "sqlite:////home/me@work/past 1.db"),
+        (r"sqlite:///C:\runs\past.db", r"sqlite:///C:\runs\past.db"),
         ("postgresql://me:a@h:1/db?sslmode=require", "postgresql://me:***@h:1/db?sslmode=require"),
         ("sqlite:///file:past.db?mode=ro&uri=true", "sqlite:///file:past.db?mode=ro&uri=true"),
     ],
 )
 def test_shown_address_keeps_what_is_no_secret(address, shown):
     assert shown_address(address) == shown
+
+
+PASSWORDS = [
+    *("s3cr3t", "%40s3cr3t", "a b s3cr3t", "a;s3cr3t", "//s3cr3t", "a//s3cr3t//b"),
+    *(
+        f"{start}{mark}{end}"
+        for mark in "?@/#&:="
+        for start, end in (("s3cr3t", "x=1"), ("x=1", "s3cr3t"))
+    ),
+]
+PLACES = [
+    *("postgresql://me:{}@h/db", "postgresql://me:{}@h:5432/db?sslmode=require"),
+    *("postgresql://:{}@h/db", "mysql+pymysql://me:{}@[::1]/db", "https://me:{}@h/mlflow"),
+    *("postgresql:///db?host=h&password={}", "postgresql:///db?host=me:{}@h"),
+    *("postgresql:///db?user=me:{}", "postgresql:///db?host=h&sslpassword={}&mode=rw"),
+    *("postgresql:/me:{}@h/db", "postgresql:me:{}@h/db", "postgresql://h/db?PASSWORD={}"),
+    *("postgresql://h/db?options=-c%20password={}", "postgresql://h/db;password={}"),
+    *("postgresql://me@h/db?password={}", "mssql+pyodbc:///?odbc_connect=DRIVER;PWD={}"),
+]
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("password", PASSWORDS)
+def test_shown_address_hides_passwords_of_any_marks(place, password):
+    address = place.format(password)
+    assert "s3cr3t" not in shown_address(address)
+    assert "s3cr3t" not in without_secrets(f"cannot reach {address} as {password!r}", address)
 
 
 def test_without_secrets_leaves_words_in_which_a_short_secret_occurs():

@@ -151,6 +151,9 @@ def test_read_history_forgives_a_last_line_that_is_cut_off(tmp_path):
     (paths[0] / "params.json").write_text("lr: 1")
     with pytest.raises(ValueError, match=r"params.json is not JSON \(Expecting value"):
         load_tasks(tmp_path, metric="loss", direction="minimize")
+    (paths[0] / "params.json").write_text("[" * 100_000)
+    with pytest.raises(ValueError, match=r"params.json is not JSON \(it is nested more than 60"):
+        load_tasks(tmp_path, metric="loss", direction="minimize")
 
 
 @pytest.mark.parametrize(

@@ -180,6 +180,8 @@ def test_read_history_of_a_web_table_says_that_results_may_be_taken_for_paramete
         ("a.json", "[1, 2]", "a.json is no list of runs; export one object per run."),
         ("a.json", "[]", "a.json has no runs; export them again."),
         ("a.json", '{"name": ', "a.json, line 1 is not JSON"),
+        ("a.json", "[" * 100_000, "a.json, line 1 is not JSON (it is nested more than 60 levels"),
+        ("a.jsonl", '{"a":' * 9999 + "1" + "}" * 9999, "line 1 is not JSON (it is nested more"),
         ("a.csv", "summary,config\n{'loss': 1},nothing\n", "run 1: 'config' is 'nothing' where a"),
         ("a.csv", "name,lr\nx,0.1\ny,0.2\n", "has the metric 'loss'; there are 'lr'."),
         ("a.txt", "", "a.txt is a file; give the path of an export of W&B runs."),

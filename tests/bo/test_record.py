@@ -178,6 +178,14 @@ def refused(value):
     else:
         raise SystemExit(f"took {value!r}")
 
+taken = mp.Optimizer(prior, seed=np.int64(3))
+taken.tell([0.5, 2.0], 1.5)
+assert taken.observations == [({"x": 0.5, "z": 2.0}, 1.5)] and len(taken.ask(np.int64(2))) == 2
+for optimizer in (taken, taken.fork(seed=np.int64(4))):
+    path = optimizer.save(sys.argv[1] + ".json")
+    assert mp.Optimizer.load(path, prior).ask() == optimizer.ask()
+run = sys.argv[1] + ".csv"
+mp.lifelong.suggest(prior, run)
 RUNS = [([[0.0, 1.0]], [1.0])]
 cases = {
     "folder": lambda: mp.Optimizer("prior/"),
@@ -189,6 +197,24 @@ cases = {
     "acquisition": lambda: mp.Optimizer(prior, acquisition="ei"),
     "search": lambda: mp.Optimizer(prior, search=100),
     "window": lambda: mp.Optimizer(prior, window={"x": (0, 1)}),
+    "multi": lambda: mp.MultiOptimizer(mp.Priors({"y": prior}), seed=-1),
+    "multi search": lambda: mp.MultiOptimizer(mp.Priors({"y": prior}), search=100),
+    "fork": lambda: mp.Optimizer(prior).fork(seed=-1),
+    "fork acquisition": lambda: mp.Optimizer(prior).fork(seed=0, acquisition="ei"),
+    "fixed": lambda: mp.Optimizer(prior).ask(fixed=5),
+    "tolerance": lambda: mp.Optimizer(prior).stopping("1"),
+    "true tolerance": lambda: mp.Optimizer(prior).stopping(True),
+    "confidence": lambda: mp.bo.StoppingHint(1.0, 0.1, 0.5).is_done(95),
+    "load": lambda: mp.load(None),
+    "load zero": lambda: mp.load("a\\0b"),
+    "save": lambda: prior.save(5),
+    "save run": lambda: mp.Optimizer(prior).save(None),
+    "load run": lambda: mp.Optimizer.load("run.json", "prior/"),
+    "load priors": lambda: mp.load_priors(None),
+    "suggest": lambda: mp.lifelong.suggest("prior/", "run.csv"),
+    "file": lambda: mp.lifelong.tell(prior, run, 10**400),
+    "bool into file": lambda: mp.lifelong.tell(prior, run, True),
+    "sequence": lambda: mp.lifelong.PriorSequence(None),
     "ask": lambda: mp.Optimizer(prior).ask("3"),
     "all": lambda: mp.Optimizer(prior).ask(True),
     "quantity": lambda: mp.Tasks.from_runs(RUNS, space=prior.space, quantity="y"),
@@ -222,6 +248,24 @@ def test_wrong_arguments_get_one_sentence_each(prior, tmp_path):
         "acquisition": "`acquisition` is 'ei'; give an object, such as",
         "search": "`search` is 100; give a metaprior.bo.Search, or leave it out.",
         "window": "`window` is {'x': (0, 1)}; give a metaprior.bo.Window, or leave it out.",
+        "multi": "The seed is -1; give a whole number of at least 0.",
+        "multi search": "`search` is 100; give a metaprior.bo.Search, or leave it out.",
+        "fork": "The seed is -1; give a whole number of at least 0.",
+        "fork acquisition": "`acquisition` is 'ei'; give an object, such as",
+        "fixed": "`fixed` is 5; give a dict of values by name, or leave it out.",
+        "tolerance": "The tolerance is '1'; give a positive number.",
+        "true tolerance": "The tolerance is True; give a positive number.",
+        "confidence": "The confidence is 95; give a positive number of at most 1.",
+        "load": "`folder` is None, which is no path; give a text or a Path.",
+        "load zero": "`folder` is 'a\\x00b', which is no path; give a text or a Path.",
+        "save": "`folder` is 5, which is no path; give a text or a Path.",
+        "save run": "`path` is None, which is no path; give a text or a Path.",
+        "load run": "`prior` is 'prior/', which is no prior; give one: metaprior.load('prior/').",
+        "load priors": "`folder` is None, which is no path; give a text or a Path.",
+        "suggest": "`prior` is 'prior/', which is no prior; give one: metaprior.load('prior/').",
+        "file": "The value 1000000000",
+        "bool into file": "The value True is not a finite number of at most 1e+150 in size",
+        "sequence": "`folder` is None, which is no path; give a text or a Path.",
         "ask": "Cannot ask for '3' points; give a whole number, at least 1 and at most",
         "all": "Cannot ask for True points; give a whole number, at least 1 and at most",
         "quantity": "`quantity` is 'y'; give a Quantity, such as",

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -68,6 +69,24 @@ def test_learn_command_keeps_examples_only_if_it_may(
     assert findings is not None and len(findings.examples) == examples
     card = (tmp_path / "prior" / "README.md").read_text()
     assert ("points and values of 1 run" in card) == bool(examples)
+
+
+def test_learn_command_says_which_points_stay_without_examples(
+    runs, learned, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("metaprior.cli._learn.runs_held", lambda arrays: 6)
+    words = "Note: the arrays hold the points of 6 past runs"
+    for name, options, is_said in (("all", [], False), ("none", ["--no-examples"], True)):
+        done = invoke("learn", runs, "--out", tmp_path / name, *options)
+        assert done.exit_code == 0 and (words in done.stdout) is is_said
+
+
+def test_learn_command_ends_with_a_command_to_copy(runs, learned, tmp_path):
+    out = tmp_path / "it's $HOME; ls"
+    done = invoke("learn", runs, "--out", out)
+    assert done.exit_code == 0
+    command = done.stdout.rpartition("a report to read: ")[2]
+    assert shlex.split(command) == ["metaprior", "report", str(out)]
 
 
 def test_learn_command_reads_learns_and_saves(runs, learned, tmp_path, hill_runs):

@@ -1,6 +1,7 @@
 """`metaprior report`: where it writes, what it prints, what it refuses."""
 
 import json
+import os
 from dataclasses import replace
 
 import pytest
@@ -80,10 +81,13 @@ def test_report_json_has_the_main_numbers(saved, tmp_path):
 def test_report_refuses_in_one_sentence(saved, tmp_path):
     mine = tmp_path / "mine.html"
     mine.write_text("<p>mine</p>")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)  # to read from it is to wait forever
     for arguments, words in (
         ([tmp_path / "nowhere"], "There is no prior in"),
         ([saved, "--out", tmp_path], "it is a folder; name a file"),
         ([saved, "--out", mine], "a file that is not a report is there"),
+        ([saved, "--out", pipe], "a file that is not a report is there"),
     ):
         result = invoke("report", *arguments)
         assert result.exit_code == 2 and result.stdout == ""

@@ -144,6 +144,13 @@ BAD = "x,z,value\n0.1,5,good\n"
             "row 9 does not exist (rows that wait",
         ),
         (["tell", "nan"], "x,z,value\n0.1,5,\n", "'nan' is not a finite number"),
+        (
+            ["tell", "--yes", "1e200"],
+            "x,z,value\n0.1,5,\n",
+            "not a finite number of at most 1e+150",
+        ),
+        (["tell", "9" * 400], "x,z,value\n0.1,5,\n", "not a finite number of at most 1e+150"),
+        (["suggest"], "x,z,value\n0.1,5,1e200\n", "row 2, column 'value': received '1e200'"),
         (["tell"], "x,z,value\n0.1,5,\n", "Give the value that was measured, or --failed"),
         (["tell", "1", "--failed"], "x,z,value\n0.1,5,\n", "give one of them"),
         (["tell", "1", "--finish"], "x,z,value\n0.1,5,\n", "give --lifelong"),

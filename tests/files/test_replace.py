@@ -31,6 +31,28 @@ def test_replace_file_gives_a_new_file_the_usual_mode(tmp_path):
     assert (tmp_path / "new").stat().st_mode == (tmp_path / "usual").stat().st_mode
 
 
+def test_replace_file_leaves_the_umask_of_other_threads_alone(tmp_path, monkeypatch):
+    def changed(mask):
+        raise AssertionError("a thread that makes a file now would get another umask")
+
+    monkeypatch.setattr(os, "umask", changed)
+    replace_file(tmp_path / "new", b"new")
+    assert (tmp_path / "new").read_bytes() == b"new"
+
+
+def test_replace_file_never_shows_a_private_file(tmp_path, monkeypatch):
+    path, sync, modes = tmp_path / "a", os.fsync, []
+    path.touch(0o600)
+
+    def look(number):
+        modes.append(os.fstat(number).st_mode & 0o077)
+        sync(number)
+
+    monkeypatch.setattr(os, "fsync", look)
+    replace_file(path, b"secret")
+    assert modes[0] == 0 and path.stat().st_mode & 0o777 == 0o600
+
+
 def test_replace_file_writes_through_a_link(tmp_path):
     (tmp_path / "target").write_bytes(b"old")
     link = tmp_path / "link"
@@ -88,3 +110,10 @@ def test_replace_file_writes_again_if_its_file_was_taken_for_litter(tmp_path, mo
     replace_file(tmp_path / "a", b"new")
     assert (tmp_path / "a").read_bytes() == b"new" and len(calls) == 2
     assert names(tmp_path) == ["a"]
+
+
+def test_replace_file_takes_the_place_of_no_pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match=r"pipe cannot be written \(not a plain file\)"):
+        replace_file(tmp_path / "pipe", b"new")
+    assert (tmp_path / "pipe").is_fifo() and names(tmp_path) == ["pipe"]

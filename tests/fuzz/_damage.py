@@ -3,9 +3,12 @@
 import copy
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from tests.saved import reseal_json
 
 # What people, programs and attackers write where something else belongs.
 TOKENS = (
@@ -100,6 +103,17 @@ def as_text(value: Any) -> str:
         return json.dumps(value)
     except RecursionError:
         return '{"a":' * 5000 + "1" + "}" * 5000
+
+
+def forged_json(path: Path, value: Any) -> bool:
+    """Write the value to `path` with a right checksum; False for what cannot be written."""
+    try:
+        path.write_text(json.dumps(value))
+        if isinstance(value, dict):
+            reseal_json(path, lambda content: content)
+    except (RecursionError, TypeError):  # not even a forger can write this
+        return False
+    return True
 
 
 def _somewhere(rng: np.random.Generator, value: Any) -> tuple[Any, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 import metaprior as mp
 from metaprior.belief import SavedContents
 from metaprior.lifelong import untrained_prior
-from tests.fuzz._damage import as_text, choice, damaged_bytes, damaged_value
+from tests.fuzz._damage import as_text, choice, damaged_bytes, damaged_value, forged_json
 from tests.saved import arrays_of, reseal
 
 EARLIER = Path(__file__).parents[1] / "store"
@@ -71,19 +71,21 @@ def forged_prior(rng: np.random.Generator, folder: Path) -> None:
 
 
 def several_priors(rng: np.random.Generator, folder: Path) -> None:
-    """A folder of several priors whose list is damaged as bytes or as JSON."""
+    """A folder of several priors whose list is damaged, or forged with a right checksum."""
     one, two = (untrained_prior(SPACE, direction) for direction in ("maximize", "minimize"))
     priors = mp.Priors({"a": one, "b": two}, {"c": two, "d": None})
     folder = priors.save(folder / "priors")
     path = folder / "priors.json"
     whole = path.read_bytes()
-    if rng.random() < 0.4:
+    is_chance = rng.random() < 0.4
+    if is_chance:
         path.write_bytes(damaged_bytes(rng, whole))
-    else:
-        path.write_text(as_text(damaged_value(rng, json.loads(whole))))
+    elif not forged_json(path, damaged_value(rng, json.loads(whole))):
+        return
     loaded = mp.load_priors(folder)
+    if is_chance:
+        assert json.loads(path.read_bytes()) == json.loads(whole), "another list"
     assert all(prior.space == SPACE for prior in loaded.learned.values())
-    # Another name, or a value less, is what nothing else contradicts.
     assert len(loaded.objectives) <= 2 and len(loaded.constraints) <= 2
 
 

@@ -7,7 +7,8 @@ import numpy as np
 
 import metaprior as mp
 from metaprior.lifelong import PriorSequence
-from tests.fuzz._damage import TOKENS, as_text, choice, damaged_bytes, damaged_value
+from tests.fuzz._damage import TOKENS, choice, damaged_bytes, damaged_value, forged_json
+from tests.saved import reseal_json
 
 SPACE = mp.Space(x=mp.Real(0.0, 1.0), c=mp.Categorical(["a", "b"]))
 VERSION = {
@@ -25,12 +26,14 @@ def lifelong(rng: np.random.Generator, folder: Path) -> None:
     if rng.random() < 0.2:
         run = choice(rng, (*TOKENS, "..", "../x", "a/b", "C:x", ".x", "x" * 300, "con", "a\\b"))
     else:
-        told = json.loads(path.read_text())
-        told |= {"finished": ["a"], "versions": [VERSION]}
+        reseal_json(path, lambda told: told | {"finished": ["a"], "versions": [VERSION]})
+        whole = path.read_bytes()
         if rng.random() < 0.3:
-            path.write_bytes(damaged_bytes(rng, json.dumps(told).encode()))
-        else:
-            path.write_text(as_text(damaged_value(rng, told)))
+            path.write_bytes(damaged_bytes(rng, whole))
+            PriorSequence(folder)
+            assert json.loads(path.read_bytes()) == json.loads(whole), "another ledger"
+        elif not forged_json(path, damaged_value(rng, json.loads(whole))):
+            return
     sequence = PriorSequence(folder)
     assert len(sequence.suggest(run, 1).rows) == 1
     sequence.tell(run, 1.5)

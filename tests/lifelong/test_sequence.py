@@ -177,9 +177,27 @@ def test_sequence_keeps_a_version_restored_during_learning(sequence, learned, re
 def test_sequence_reads_ledgers_without_a_count_of_restorations(sequence):
     path = sequence.folder / "lifelong.json"
     data = json.loads(path.read_text())
-    del data["restorations"]
-    path.write_text(json.dumps(data))
+    del data["restorations"], data["sha256"]
+    path.write_text(json.dumps(data | {"format_version": 1}))
     assert PriorSequence(sequence.folder).ledger == replace(sequence.ledger, restorations=0)
+
+
+def test_sequence_finds_every_flipped_bit_of_its_ledger(sequence, learned):
+    learned.scores = [0.5]
+    sequence.finish("a")
+    sequence.finish("b")
+    path = sequence.folder / "lifelong.json"
+    whole = path.read_bytes()
+    for place in range(len(whole)):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << (place % 8)
+        path.write_bytes(damaged)
+        try:
+            PriorSequence(sequence.folder)
+        except ValueError as error:
+            assert str(error).endswith("restore it from a copy.")
+        else:  # white space that is other white space says the same
+            assert json.loads(damaged) == json.loads(whole), (place, damaged)
 
 
 def test_untrained_prior_can_be_saved(tmp_path):
@@ -231,6 +249,9 @@ def test_sequence_refuses_bad_input(sequence, tmp_path, learned):
     with pytest.raises(ValueError, match="There is no run"):
         sequence.tell("tomorrow", 1.0)
     (sequence.folder / "runs" / "empty.csv").write_text("x,z,value\n0,0,\n")
+    for value in (1e200, "1e200", "many"):
+        with pytest.raises(ValueError, match="is not a finite number of at most 1e"):
+            sequence.tell("empty", value)
     with pytest.raises(ValueError, match="has no value yet"):
         sequence.finish("empty")
     sequence.finish("a")

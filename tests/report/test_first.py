@@ -9,7 +9,12 @@ import metaprior as mp
 from metaprior.data import Quantity
 from metaprior.methods import FixedGP
 from metaprior.report._first import first_queries, query_cards, usual_length
-from metaprior.report._influence import influence_of, valid_points
+from metaprior.report._influence import (
+    Influence,
+    influence_bars,
+    influence_of,
+    valid_points,
+)
 from tests.report.made_up import SPACE, make_runs
 
 
@@ -61,6 +66,12 @@ def test_influence_finds_the_dimension_that_the_runs_depend_on(bare_prior):
     totals = [total for _, _, total in found.main]
     assert totals == sorted(totals, reverse=True)
     assert all(0.0 <= alone <= total for _, alone, total in found.main)
+
+
+def test_influence_bars_say_interactions_where_there_are_any():
+    bars = influence_bars(Influence([("a", 0.5, 0.75), ("b", 0.25, 0.251)], [], 1.0))
+    assert "50 %, 75 % with others" in bars and bars.count("with others") == 1
+    assert ">25 %<" in bars
 
 
 def test_influence_of_a_constant_mean_is_none():

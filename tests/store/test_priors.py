@@ -11,6 +11,7 @@ import pytest
 
 import metaprior as mp
 from metaprior.methods import SelfStandardisedGP, TrainedContents
+from tests.saved import reseal_json
 
 SPACE = mp.Space(x=mp.Real(0.0, 1.0))
 
@@ -140,12 +141,38 @@ def test_load_priors_rejects_a_folder_of_one_prior(tmp_path):
 )
 def test_load_priors_rejects_a_damaged_list(priors, tmp_path, change, words):
     folder = priors.save(tmp_path / "priors")
-    index = json.loads((folder / "priors.json").read_text())
-    index["priors"] = [e for e in index["priors"] if e["name"] != "val_accuracy"]
-    change(index)
-    (folder / "priors.json").write_text(json.dumps(index))
+
+    def changed(index):
+        index["priors"] = [e for e in index["priors"] if e["name"] != "val_accuracy"]
+        change(index)
+
+    reseal_json(folder / "priors.json", changed)
     with pytest.raises(mp.PriorFileError, match=words):
         mp.load_priors(folder)
+
+
+def test_load_priors_finds_every_flipped_bit_of_the_list(priors, tmp_path):
+    path = priors.save(tmp_path / "priors") / "priors.json"
+    whole = path.read_bytes()
+    for place in range(len(whole)):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << (place % 8)
+        path.write_bytes(damaged)
+        try:
+            mp.load_priors(path.parent)
+        except mp.PriorFileError:
+            continue
+        # White space that is other white space says the same.
+        assert json.loads(damaged) == json.loads(whole), (place, damaged)
+
+
+def test_load_priors_reads_a_list_without_a_checksum(priors, tmp_path):
+    """As it was written before."""
+    path = priors.save(tmp_path / "priors") / "priors.json"
+    index = json.loads(path.read_text())
+    assert index.pop("sha256") and index["format_version"] == 2
+    path.write_text(json.dumps(index | {"format_version": 1}))
+    assert mp.load_priors(path.parent).learned.keys() == priors.learned.keys()
 
 
 def test_load_priors_rejects_what_is_not_json(priors, tmp_path):

@@ -17,12 +17,18 @@ from metaprior.words import shortened
 MOST = 10_000
 
 
-def check_parts(prior: Any, acquisition: Any, search: Any, window: Any, seed: Any) -> None:
-    """Raise an error for the first argument of an optimiser that is of the wrong kind."""
+def require_prior(prior: Any) -> None:
+    """Raise an error for what is no prior, such as the name of its folder."""
     if not isinstance(prior, Prior):
         is_folder = isinstance(prior, (str, os.PathLike))
         hint = f"metaprior.load({str(prior)!r})" if is_folder else "metaprior.learn(tasks)"
         raise TypeError(f"`prior` is {shortened(prior)}, which is no prior; give one: {hint}.")
+
+
+def check_settings(
+    seed: Any, *, acquisition: Any = None, search: Any = None, window: Any = None
+) -> int:
+    """The seed as a Python number; an error for the first setting that is of the wrong kind."""
     if acquisition is not None and not isinstance(acquisition, AbstractAcquisition):
         raise TypeError(
             f"`acquisition` is {shortened(acquisition)}; give an object, such as "
@@ -36,17 +42,19 @@ def check_parts(prior: Any, acquisition: Any, search: Any, window: Any, seed: An
         raise TypeError(
             f"`window` is {shortened(window)}; give a metaprior.bo.Window, or leave it out."
         )
-    checked_seed(seed)
+    return checked_seed(seed)
 
 
 def require_count(n: int | None, words: str = "points") -> int:
     """The number of points asked for, one if nothing is said; or of something else."""
-    if n is not None and (isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MOST):
+    count = as_native(n)
+    is_whole = isinstance(count, int) and not isinstance(count, bool)
+    if n is not None and not (is_whole and 1 <= count <= MOST):
         raise ValueError(
             f"Cannot ask for {shortened(n)} {words}; give a whole number, at least 1 and at most "
             f"{MOST:,}."
         )
-    return 1 if n is None else n
+    return 1 if n is None else count
 
 
 def finite_or_failed(x: dict[str, Any], value: Any) -> float:

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 
 from metaprior.belief import AbstractBelief, ConditionedBelief, FittedBelief, Priors
 from metaprior.bo._acquisition import ScoredAnchors
-from metaprior.bo._checks import finite_or_failed, require_count
+from metaprior.bo._checks import check_settings, finite_or_failed, require_count
 from metaprior.bo._feasibility import FeasibilityScore
 from metaprior.bo._front import (
     FEWEST_SAMPLED,
@@ -94,6 +94,7 @@ class MultiOptimizer:
                 f"`priors` is a {type(priors).__name__}; give "
                 "`Priors({name: prior, ...}, constraints={...})`."
             )
+        seed = check_settings(seed, search=search, window=window)
         is_closed = len(priors.objectives) <= MOST_OBJECTIVES
         if not is_closed and many is None:
             raise ValueError(
@@ -174,7 +175,7 @@ class MultiOptimizer:
             self._lost = np.vstack([self._lost, encoded])
             self._limits = np.vstack([self._limits, limits])
         else:
-            self._told.append(dict(x))
+            self._told += self.space.as_dicts([x])
             self._x = np.vstack([self._x, encoded])
             self._values = np.vstack([self._values, row])
 
@@ -184,6 +185,7 @@ class MultiOptimizer:
 
     def fork(self, *, seed: int) -> "MultiOptimizer":
         """A copy; what either is told from now on does not reach the other."""
+        seed = check_settings(seed)
         other = copy.copy(self)
         other._told = list(self._told)
         other._seed, other._num_asked = seed, 0

@@ -11,9 +11,9 @@ from jaxtyping import Float
 
 from metaprior.belief import HALF_WIDTH_95, AbstractBelief, Prior, left_in, method_name
 from metaprior.bo._acquisition import AbstractAcquisition, RestlessConfidenceBound
-from metaprior.bo._checks import check_parts, finite_or_failed, require_count
+from metaprior.bo._checks import check_settings, finite_or_failed, require_count, require_prior
 from metaprior.bo._moves import Moves
-from metaprior.bo._outlook import Expectation, StoppingHint, expectation_of, hint_of
+from metaprior.bo._outlook import Expectation, StoppingHint, expectation_of, hint_of, positive
 from metaprior.bo._places import Places, Point, matches
 from metaprior.bo._propose import Goal, RunSoFar, propose, propose_among, propose_near
 from metaprior.bo._record import OBSERVED, SavedRun, Told, damage_of_run
@@ -21,6 +21,7 @@ from metaprior.bo._search import Search
 from metaprior.bo._settable import roundings
 from metaprior.bo._window import Window
 from metaprior.data import Features, Points, direction_sign
+from metaprior.files import as_path
 from metaprior.words import Summary, listed
 from metaprior.words import value as shown
 
@@ -66,7 +67,8 @@ class Optimizer:
         window: Window | None = None,
         seed: int = 0,
     ):
-        check_parts(prior, acquisition, search, window, seed)
+        require_prior(prior)
+        seed = check_settings(seed, acquisition=acquisition, search=search, window=window)
         prior = prior if features is None else prior.for_task(features)
         self.prior = prior
         self.space = prior.space if window is None else window.space
@@ -132,9 +134,10 @@ class Optimizer:
           than `value`; with `None`, just as what is expected.
         """
         (encoded,) = self.space.encode([x])
-        number = finite_or_failed(x, value)
+        (point,) = self.space.as_dicts([x])
+        number = finite_or_failed(point, value)
         self._pending = self._pending[~matches(self._pending, encoded, first=True)]
-        self._told.append(Told.of(x, number, stopped))
+        self._told.append(Told.of(point, number, stopped))
         if stopped or math.isnan(number):
             limit = math.inf if stopped and math.isnan(number) else self._sign * number
             self._lost = np.vstack([self._lost, encoded])
@@ -157,6 +160,7 @@ class Optimizer:
 
         - `acquisition`: how much a query is worth there; by default the same as here.
         """
+        seed = check_settings(seed, acquisition=acquisition)
         other = copy.copy(self)
         other._told = list(self._told)
         other._seed, other._num_asked = seed, 0
@@ -203,8 +207,8 @@ class Optimizer:
         - `tolerance`: what is near enough, in the units of the value; by default a twentieth of the
           distance from the median of the function to its optimum.
         """
-        if tolerance is not None and not tolerance > 0:
-            raise ValueError(f"The tolerance is {tolerance!r}; give a positive number.")
+        if tolerance is not None:
+            tolerance = positive("tolerance", tolerance)
         if len(self._y) == 0:
             return None
         rng = np.random.default_rng([self._seed, len(self._y)])
@@ -260,7 +264,7 @@ class Optimizer:
 
     def save(self, path: str | Path) -> Path:
         """Write the run to a file, for `Optimizer.load`: what was told and what is under way."""
-        path = Path(path)
+        path = as_path(path)
         SavedRun(
             self.space.to_json(),
             self.prior.direction,
@@ -287,9 +291,9 @@ class Optimizer:
 
         - `prior` and the others: as they were given to that one; the file has the run only.
         """
-        path = Path(path)
+        require_prior(prior)
+        path = as_path(path)
         saved = SavedRun.read(path)
-        check_parts(prior, acquisition, search, window, saved.seed)
         if saved.features:
             try:
                 prior = prior.for_task(saved.features)

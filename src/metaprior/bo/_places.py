@@ -1,5 +1,6 @@
 """Where an optimiser may ask: a space, or candidates out of it, as users write them and encoded."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ from jaxtyping import Bool, Float
 from metaprior.bo._moves import Moves, free_moves
 from metaprior.bo._propose import SAME_POINT, unused
 from metaprior.data import Dimension, Points, Space, complaint
+from metaprior.words import shortened
 
 Point = dict[str, Any]
 
@@ -43,6 +45,10 @@ class Places:
 
     def moves(self, fixed: Point | None) -> Moves:
         """What a search may do where the dimensions in `fixed` have their values."""
+        if fixed is not None and not isinstance(fixed, Mapping):
+            raise TypeError(
+                f"`fixed` is {shortened(fixed)}; give a dict of values by name, or leave it out."
+            )
         if not fixed:
             return free_moves(self.space)
         unknown = [name for name in fixed if name not in self.space.names]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from metaprior.data import as_native, direction_sign
-from metaprior.files import digest_of_json, parse_json, read_file, replace_file
+from metaprior.files import parse_json, read_file, replace_file, require_seal, sealed
 from metaprior.words import cut, shortened
 
 # Version 1 had no checksum.
@@ -68,8 +68,7 @@ class SavedRun(NamedTuple):
         ]
         fields = {**self._asdict(), "told": told, "features": _plain(self.features)}
         data = {"format": FORMAT, "format_version": FORMAT_VERSION, **fields}
-        data["sha256"] = digest_of_json(data)
-        replace_file(path, (json.dumps(data, indent=2, allow_nan=False) + "\n").encode())
+        replace_file(path, (json.dumps(sealed(data), indent=2, allow_nan=False) + "\n").encode())
 
     @classmethod
     def read(cls, path: Path) -> "SavedRun":
@@ -87,9 +86,8 @@ class SavedRun(NamedTuple):
             raise ValueError(
                 f"its format is {shortened(data['format'])} {shortened(data['format_version'])}"
             )
-        content = {name: value for name, value in data.items() if name != "sha256"}
-        if data["format_version"] != 1 and data["sha256"] != digest_of_json(content):
-            raise ValueError("its SHA-256 is not the one it was saved with")
+        if data["format_version"] != 1:
+            require_seal(data)
         fields = {name: data[name] for name in cls._fields}
         direction_sign(data["direction"])
         told = [Told(dict(t["point"]), t["value"], _switch(t["stopped"])) for t in data["told"]]

@@ -162,7 +162,9 @@ def learn(
     ] = False,
     no_examples: Annotated[
         bool,
-        typer.Option("--no-examples", help="Keep no points with values; implied by --private."),
+        typer.Option(
+            "--no-examples", help="Keep no points with values as examples; implied by --private."
+        ),
     ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Replace the prior that is in the folder.")

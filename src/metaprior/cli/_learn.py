@@ -11,16 +11,17 @@ from typing import Any
 
 from rich.console import Console
 
-from metaprior.belief import Prior
+from metaprior.belief import Prior, runs_held
 from metaprior.cli._budget import budget_of
 from metaprior.cli._errors import BAD_INPUT, INTERRUPTED
 from metaprior.cli._learn_progress import LearnBar
 from metaprior.cli._learn_report import print_learned, print_read
 from metaprior.cli._past_runs import PastRuns, Wanted, past_runs
 from metaprior.cli._place import check_place, save_somewhere
+from metaprior.cli._terminal import say
 from metaprior.findings import NOTHING_MEASURED, Findings
 from metaprior.learning import learn
-from metaprior.words import visible
+from metaprior.words import counted, visible
 
 
 def run_learn(
@@ -52,6 +53,7 @@ def run_learn(
         prior = learn(past.tasks, budget=effort, seed=seed, private=private, on_progress=progress)
     if not examples and prior.findings is not None:
         prior = replace(prior, findings=prior.findings.without_examples())
+    held = runs_held(prior.contents.arrays)
     findings = prior.findings or NOTHING_MEASURED
     with _undisturbed():
         place, problem = save_somewhere(prior, out, before=before)
@@ -59,6 +61,11 @@ def run_learn(
         print(json.dumps(learned_as_json(prior, findings, past, place), indent=2))
     else:
         print_learned(findings, place, console)
+        if held and not examples:
+            say(
+                f"Note: the arrays hold the points of {counted(held, 'past run')}, which the prior "
+                "is asked with; --private keeps none."
+            )
     if problem is not None:
         Console(stderr=True, soft_wrap=True).print(
             visible(f"Error: {problem} The prior that was learned is in {place}."), markup=False

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from shlex import quote
 
 import typer
 from rich.console import Console
@@ -68,5 +69,5 @@ def _in_words(version: Version | None, sequence: PriorSequence) -> str:
     fate = "in use" if version.kept else f"not kept: {version.reason}"
     return (
         f"Version {version.number} of {sequence.folder}, learned from {len(version.runs)} runs, is "
-        f"{fate}. Next: metaprior suggest --lifelong {sequence.folder} --run NAME"
+        f"{fate}. Next: metaprior suggest --lifelong {quote(str(sequence.folder))} --run NAME"
     )

@@ -1,6 +1,7 @@
 """What `metaprior learn` prints: the runs it read, and the findings on held-out runs."""
 
 from pathlib import Path
+from shlex import quote
 
 from rich import box
 from rich.console import Console
@@ -54,7 +55,7 @@ def print_learned(findings: Findings, out: Path, console: Console) -> None:
         _say(console, f"Note: unlike the other runs, so check them: {listed(outliers, 5)}.")
     if findings.seconds is not None:
         _say(console, f"\nLearning took {findings.seconds:.0f} s.")
-    _say(console, f"\nSaved in {out}. Next, a report to read: metaprior report {_quoted(out)}")
+    _say(console, f"\nSaved in {out}. Next, a report to read: metaprior report {quote(str(out))}")
 
 
 def _held_out_table(held_out: HeldOutScores, baseline: str) -> Table:
@@ -78,11 +79,6 @@ def _saved(replay: Replay) -> str:
 
 def _number(value: float | None, decimals: int = 3) -> str:
     return "-" if value is None else f"{value:.{decimals}f}"
-
-
-def _quoted(path: Path) -> str:
-    text = str(path)
-    return f"'{text}'" if " " in text else text
 
 
 def _say(console: Console, text: str, style: str | None = None) -> None:

@@ -15,8 +15,25 @@ LARGEST = 1 << 31
 DEEPEST = 60
 
 
-def read_file(path: Path) -> bytes:
-    """The content of the plain file at `path`; an OSError for anything else, pipes included."""
+def as_path(given: Any, called: str = "path") -> Path:
+    """The path that a caller gave; an error of one sentence for anything else.
+
+    - `called`: the name of the argument.
+    """
+    try:
+        path = Path(given)
+        if "\0" not in str(path):
+            return path
+    except TypeError:
+        pass
+    raise TypeError(f"`{called}` is {repr(given)[:60]}, which is no path; give a text or a Path.")
+
+
+def read_file(path: Path, *, first: int | None = None) -> bytes:
+    """The content of the plain file at `path`; an OSError for anything else, pipes included.
+
+    - `first`: so many bytes of its start only.
+    """
     number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     with os.fdopen(number, "rb") as file:
         found = os.fstat(number)
@@ -24,9 +41,9 @@ def read_file(path: Path) -> bytes:
             raise IsADirectoryError(21, "Is a folder", str(path))
         if not stat.S_ISREG(found.st_mode):
             raise OSError(22, "Not a plain file", str(path))
-        if found.st_size > LARGEST:
-            raise OSError(27, "Larger than 2 GiB", str(path))
-        return file.read()
+        if first is None and found.st_size > LARGEST:
+            raise OSError(27, "Larger than 2 billion bytes", str(path))
+        return file.read(first)
 
 
 def parse_json(data: bytes) -> Any:
@@ -46,6 +63,18 @@ def digest_of_json(content: dict[str, Any]) -> str:
     """The SHA-256 of what JSON says, however it is laid out."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def sealed(content: dict[str, Any]) -> dict[str, Any]:
+    """The content with its checksum, for `require_seal`."""
+    return content | {"sha256": digest_of_json(content)}
+
+
+def require_seal(content: dict[str, Any]) -> None:
+    """Raise a ValueError unless the content is what was sealed."""
+    plain = {name: value for name, value in content.items() if name != "sha256"}
+    if content.get("sha256") != digest_of_json(plain):
+        raise ValueError("its SHA-256 is not the one it was saved with")
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

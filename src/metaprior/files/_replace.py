@@ -4,8 +4,8 @@ A reader sees what was there before or what is there after; an error leaves what
 """
 
 import os
+import secrets
 import shutil
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from metaprior.files._claim import claim, open_plainly
 PARTIAL = ".partial"
 # How often a half-written file may be taken for that of a killed process, and written again.
 _TRIES = 5
+_BINARY = getattr(os, "O_BINARY", 0)
 
 
 def replace_file(path: Path, data: bytes) -> None:
@@ -67,8 +68,15 @@ def sync_folder(folder: Path) -> None:
 
 def _write_beside(path: Path, data: bytes) -> None:
     """Write `data` to a new file, which then takes the place of `path`."""
-    number, name = tempfile.mkstemp(prefix=_start(path), suffix=PARTIAL, dir=path.parent)
-    beside = Path(name)
+    beside = path.with_name(f"{_start(path)}{secrets.token_hex(8)}{PARTIAL}")
+    if path.is_dir():
+        raise IsADirectoryError(21, "Is a directory", str(path))
+    if path.exists() and not path.is_file():  # a device, a pipe: what reads from it would lose it
+        raise OSError(22, "Not a plain file", str(path))
+    # With the rights that a new file gets, but never more than those of the one that is replaced.
+    # To ask for the umask would be to change it, for a moment and for all threads.
+    rights = path.stat().st_mode & 0o777 if path.exists() else 0o666
+    number = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL | _BINARY, rights)
     try:
         with os.fdopen(number, "wb") as file:
             claim(file)
@@ -80,8 +88,6 @@ def _write_beside(path: Path, data: bytes) -> None:
             if not os.access(path, os.W_OK):
                 raise PermissionError(13, "Permission denied")
             shutil.copymode(path, beside)
-        else:
-            beside.chmod(0o666 & ~_umask())
         os.replace(beside, path)
     finally:
         beside.unlink(missing_ok=True)
@@ -89,9 +95,3 @@ def _write_beside(path: Path, data: bytes) -> None:
 
 def _start(path: Path) -> str:
     return f".{path.name}-"
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

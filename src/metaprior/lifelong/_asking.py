@@ -1,16 +1,15 @@
 """Ask and tell with a run file: what a technician does between two measurements."""
 
-import math
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from metaprior.belief import Prior
-from metaprior.bo import Best, Expectation, Optimizer, StoppingHint
-from metaprior.data import Features
+from metaprior.bo import Best, Expectation, Optimizer, StoppingHint, require_prior
+from metaprior.data import LARGEST_VALUE, Features
 from metaprior.data.csv import Row, RunFile, read_run
-from metaprior.files import locked
+from metaprior.files import as_path, locked
 from metaprior.words import shortened
 
 # Suggested values have so many significant digits: machines are not set more finely.
@@ -62,7 +61,7 @@ def suggest(
     - `features`: features of the task; they become columns of the file when the run begins,
       and is read from there later on.
     """
-    path = Path(path)
+    path = as_path(path)
     with locked(path):
         run = _run_of(prior, path)
         if features:
@@ -90,7 +89,7 @@ def tell(
     - `row`: the row to write it into instead, counted as a spreadsheet does: the header is row 1.
     - `sure`: whether to accept a value far from what is expected, which is an error otherwise.
     """
-    path = Path(path)
+    path = as_path(path)
     with locked(path):
         run = _run_of(prior, path)
         number_of_row = _waiting_row(run, row)
@@ -116,6 +115,7 @@ def status(prior: Prior, path: str | Path) -> RunStatus:
 
 
 def _run_of(prior: Prior, path: str | Path) -> RunFile:
+    require_prior(prior)
     return read_run(path, prior.space, features=prior.features.names, quantity=prior.quantity)
 
 
@@ -167,11 +167,15 @@ def _require_plausible(prior: Prior, run: RunFile, row: int, value: float) -> No
 
 def _value(value: float | str, run: RunFile, value_bounds: tuple[float, float] | None) -> float:
     is_number = not isinstance(value, (str, bool))
-    received = float(value) if is_number else run.parsed(str(value))
-    if received is None or not math.isfinite(received):
+    try:
+        received = float(value) if is_number else run.parsed(str(value))
+    except (OverflowError, TypeError):
+        received = None
+    # Larger ones could be written, and not be computed with.
+    if received is None or not abs(received) <= LARGEST_VALUE:
         raise ValueError(
-            f"The value {shortened(value)} is not a finite number; give one, or say that "
-            "the evaluation failed (--failed)."
+            f"The value {shortened(value)} is not a finite number of at most {LARGEST_VALUE:g} in "
+            "size; give one, or say that the evaluation failed (--failed)."
         )
     if value_bounds is not None and not value_bounds[0] <= received <= value_bounds[1]:
         raise ValueError(

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from metaprior.data import Quantity, Space, direction_sign
-from metaprior.files import parse_json, read_file, replace_file
+from metaprior.files import parse_json, read_file, replace_file, require_seal, sealed
 from metaprior.findings import read_record
 from metaprior.lifelong._versions import Version
 from metaprior.words import cut, shortened
 
 FORMAT = "metaprior-lifelong"
-FORMAT_VERSION = 1
+# Version 1 had no checksum.
+FORMAT_VERSION = 2
 LEDGER = "lifelong.json"
 
 
@@ -72,7 +73,7 @@ class Ledger:
 
 def write_ledger(folder: Path, ledger: Ledger) -> None:
     """Write the ledger of the sequence in `folder`, all or nothing."""
-    text = json.dumps(_as_json(ledger), indent=2, allow_nan=False) + "\n"
+    text = json.dumps(sealed(_as_json(ledger)), indent=2, allow_nan=False) + "\n"
     replace_file(folder / LEDGER, text.encode())
 
 
@@ -82,8 +83,10 @@ def read_ledger(folder: Path) -> Ledger:
     try:
         data = parse_json(read_file(path))
         found = (data["format"], data["format_version"])
-        if found != (FORMAT, FORMAT_VERSION):
+        if found not in ((FORMAT, 1), (FORMAT, FORMAT_VERSION)):
             raise ValueError(f"its format and version are {shortened(found)}")
+        if found[1] != 1:
+            require_seal(data)
         space, direction = Space.from_json(data["space"]), data["direction"]
         direction_sign(direction)
         versions = tuple(map(Version.from_json, data["versions"]))

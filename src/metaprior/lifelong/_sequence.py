@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from metaprior.belief import Prior
 from metaprior.data import Quantity, Space, Tasks, direction_sign
 from metaprior.data.csv import Row, read_run
-from metaprior.files import locked, unwriteable
+from metaprior.files import as_path, locked, unwriteable
 from metaprior.lifelong._asking import RunStatus, Suggestions, status, suggest, tell
 from metaprior.lifelong._ledger import LEDGER, Ledger, read_ledger, write_ledger
 from metaprior.lifelong._past_runs import LONGEST_NAME, names_for, require_like, write_past_run
@@ -37,7 +37,7 @@ class PriorSequence:
     """
 
     def __init__(self, folder: str | Path):
-        self.folder = Path(folder)
+        self.folder = as_path(folder, "folder")
         read_ledger(self.folder)
 
     @classmethod
@@ -53,7 +53,7 @@ class PriorSequence:
 
         - `quantity`: what the value is called, and its unit: `Quantity("yield", "%")`.
         """
-        folder = Path(folder)
+        folder = as_path(folder, "folder")
         direction_sign(direction)
         try:
             folder.mkdir(parents=True, exist_ok=True)

@@ -101,10 +101,9 @@ def _bar(words: Html, main: float, total: float) -> Html:
     alone = element("span", class_="alone", style=f"width: {100 * main:.1f}%")
     beside = min(total, 1.0) - main
     more = element("span", class_="beside", style=f"width: {100 * beside:.1f}%")
-    if main > 0.0:
-        said = f"{_percent(main)}, {_percent(total)} with others"
-    else:
-        said = _percent(total)
+    said = _percent(total)
+    if main > 0.0 and _percent(main) != said:
+        said = f"{_percent(main)}, {said} with others"
     return element(
         "div",
         element("span", words, class_="what"),

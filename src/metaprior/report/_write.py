@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from metaprior.belief import Prior
-from metaprior.files import replace_file
+from metaprior.files import read_file, replace_file
 from metaprior.plots import require_matplotlib
 
 GENERATOR = "metaprior"
@@ -35,10 +35,14 @@ def _require_free(path: Path) -> None:
             f"Cannot write the report to {path}: it is a folder; name a file, such as "
             f"{path / 'report.html'}."
         )
-    if path.exists():
-        with path.open("rb") as file:
-            if _MARK.encode() not in file.read(1000):
-                raise ValueError(
-                    f"Cannot write the report to {path}: a file that is not a report is there; "
-                    "name another, or remove it."
-                )
+    try:
+        is_free = _MARK.encode() in read_file(path, first=1000)
+    except FileNotFoundError:
+        return
+    except OSError:  # a device, or a pipe
+        is_free = False
+    if not is_free:
+        raise ValueError(
+            f"Cannot write the report to {path}: a file that is not a report is there; name "
+            "another, or remove it."
+        )

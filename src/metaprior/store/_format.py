@@ -19,7 +19,7 @@ from safetensors.numpy import save as save_tensors
 
 from metaprior.belief import AbstractContents, Prior, SavedContents, belief_of
 from metaprior.data import Quantity, Space, TaskFeatures, checked_bounds, direction_sign
-from metaprior.files import digest_of_json
+from metaprior.files import as_path, digest_of_json
 from metaprior.findings import Findings
 from metaprior.store._card import model_card
 from metaprior.store._files import DESCRIPTION, PriorFileError, read_files, write_files
@@ -41,7 +41,7 @@ def save_prior(prior: Prior, folder: str | Path, *, replace: bool | str = True) 
     - `replace`: whether in place of a prior that is there already, or, with the `checksum_of` a
       folder, in place of the one that was there then; else a PriorFileError.
     """
-    folder = Path(folder)
+    folder = as_path(folder, "folder")
     problem = _impossible(prior.contents.arrays)
     if problem is not None:
         raise ValueError(
@@ -64,7 +64,7 @@ def load(folder: str | Path, *, space: Space | None = None) -> Prior:
 
     - `space`: if given, the prior must be one for this space.
     """
-    folder = Path(folder)
+    folder = as_path(folder, "folder")
     files = read_files(folder)
     try:
         description = up_to_date(files.description)

@@ -14,11 +14,14 @@ from typing import Any
 from metaprior.belief import Prior, Priors
 from metaprior.files import (
     PARTIAL,
+    as_path,
     locked,
     parse_json,
     read_file,
     remove_partial,
     replace_file,
+    require_seal,
+    sealed,
     unwriteable,
 )
 from metaprior.store._files import is_prior_file
@@ -26,7 +29,8 @@ from metaprior.store._format import UNSUITABLE, PriorFileError, digest_of, load,
 from metaprior.words import cut, shortened
 
 FORMAT = "metaprior-priors"
-FORMAT_VERSION = 1
+# Version 1 had no checksum.
+FORMAT_VERSION = 2
 INDEX = "priors.json"
 OBJECTIVE, CONSTRAINT = "objective", "constraint"
 _OURS = re.compile(r"[0-9]+-[A-Za-z0-9_-]*-[0-9a-f]{8}")
@@ -37,7 +41,7 @@ _TRIES = 20
 
 def save_priors(priors: Priors, folder: str | Path) -> Path:
     """Write `priors` to `folder`, all or nothing; earlier ones there are replaced."""
-    folder = Path(folder)
+    folder = as_path(folder, "folder")
     if folder.exists() and not folder.is_dir():
         raise PriorFileError(f"Cannot save priors to {folder}: it is a file; name a folder.")
     _require_ours(folder)
@@ -56,7 +60,7 @@ def save_priors(priors: Priors, folder: str | Path) -> Path:
                 save_prior(prior, folder / own)
             entries.append({"name": name, "kind": kind, "folder": own})
         index = {"format": FORMAT, "format_version": FORMAT_VERSION, "priors": entries}
-        replace_file(folder / INDEX, (json.dumps(index, indent=2) + "\n").encode())
+        replace_file(folder / INDEX, (json.dumps(sealed(index), indent=2) + "\n").encode())
         for stale in before - {entry["folder"] for entry in entries}:
             shutil.rmtree(folder / stale, ignore_errors=True)
         remove_partial(folder)
@@ -65,7 +69,7 @@ def save_priors(priors: Priors, folder: str | Path) -> Path:
 
 def load_priors(folder: str | Path) -> Priors:
     """The priors saved in `folder`."""
-    folder = Path(folder)
+    folder = as_path(folder, "folder")
     if not (folder / INDEX).is_file():
         raise PriorFileError(
             f"There is no {INDEX} in {folder}; name a folder that `metaprior learn --output` or "
@@ -137,6 +141,8 @@ def _entries(folder: Path) -> list[dict[str, Any]]:
                 f"{path} was written by a newer metaprior (format {version}); "
                 "upgrade metaprior to read it."
             )
+        if version != 1:
+            require_seal(index)
         entries = [_checked(entry) for entry in index["priors"]]
         if len({entry["name"] for entry in entries}) < len(entries):
             raise ValueError("it names a value twice")

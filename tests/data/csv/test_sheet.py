@@ -74,6 +74,10 @@ def test_read_sheet_keeps_commas_where_fractions_have_points(tmp_path):
         ('x,y\n1,"2"3\n', ", row 2: the row cannot be read as CSV"),
         (b"x,y\n1,2\n\xe4,3\n", ", row 3: byte 0xe4 is not UTF-8; save the file as CSV in UTF-8."),
         ("x,y\n1,2\n".encode("utf-16"), " is not a text file in UTF-8 (it holds zero bytes)"),
+        (
+            ",".join(map("c{}".format, range(2001))) + "\n",
+            " has 2,001 columns, and at most 2,000 are",
+        ),
         (b"PK\x03\x04\0\0", " is not a text file in UTF-8 (it holds zero bytes)"),
     ],
 )
@@ -83,6 +87,12 @@ def test_read_sheet_refuses_a_file_that_is_not_a_table(tmp_path, content, proble
     message = str(raised.value)
     assert message.startswith(f"{tmp_path / 'a.csv'}{problem}"), message
     assert "\n" not in message
+
+
+def test_read_sheet_takes_any_number_of_separators_at_the_end_of_lines(tmp_path):
+    more = "," * 50_000
+    sheet = sheet_of(tmp_path, f"x,y{more}\n1,2{more}\n3,4\n")
+    assert sheet.columns == {"x": ["1", "3"], "y": ["2", "4"]}
 
 
 def test_read_sheet_names_a_file_that_cannot_be_read(tmp_path):

@@ -53,7 +53,7 @@ def _loaded(path: Path) -> Experiment:
     """The experiment in a file, saved by any of: `Client`, `AxClient` or `save_experiment`."""
     try:
         saved = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not JSON ({error}); save the experiment again.") from None
     if isinstance(saved, dict) and isinstance(saved.get("experiment"), dict):
         saved = saved["experiment"]

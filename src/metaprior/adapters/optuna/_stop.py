@@ -7,6 +7,7 @@ from optuna.trial import FrozenTrial
 
 from metaprior.adapters.optuna._lifelong import LifelongSampler
 from metaprior.adapters.optuna._sampler import MetaPriorSampler
+from metaprior.bo import positive
 
 
 @dataclass(frozen=True)
@@ -25,8 +26,8 @@ class StopWhenDone:
     probability: float = 0.95
 
     def __post_init__(self) -> None:
-        if self.tolerance is not None and not self.tolerance > 0:
-            raise ValueError(f"The tolerance is {self.tolerance!r}; give a positive number.")
+        if self.tolerance is not None:
+            positive("tolerance", self.tolerance)
         if not 0 < self.probability < 1:
             raise ValueError(
                 f"The probability is {self.probability!r}; give a number between 0 and 1, such as "

@@ -101,14 +101,21 @@ def called(storage: str | BaseStorage) -> str:
     return shown_address(storage)
 
 
+def _shown_path(path: str) -> str:
+    """The path of a file, without settings behind it."""
+    return shown_address(f"{JOURNAL}{path}").removeprefix(JOURNAL)
+
+
 def _journal(path: str) -> BaseStorage:
     if not Path(path).is_file():
-        raise ValueError(f"There is no journal file {shown_address(path)}; check the path.")
+        raise ValueError(f"There is no journal file {_shown_path(path)}; check the path.")
     try:
         return JournalStorage(JournalFileBackend(path))
     except Exception as error:  # Optuna does not look at what it reads
         problem = cut(f"{type(error).__name__}: {first_line(error)}", 200)
-        raise ValueError(f"{path} is not a journal file of Optuna ({problem}); check it.") from None
+        raise ValueError(
+            f"{_shown_path(path)} is not a journal file of Optuna ({problem}); check it."
+        ) from None
 
 
 @contextmanager
@@ -175,8 +182,8 @@ def _require_file(url: Any) -> None:
         )
     if not Path(path).is_file():
         raise ValueError(
-            f"There is no database file {path}; check the path (three slashes before one that "
-            "starts here, four before one that starts at the root)."
+            f"There is no database file {_shown_path(path)}; check the path (three slashes before "
+            "one that starts here, four before one that starts at the root)."
         )
 
 

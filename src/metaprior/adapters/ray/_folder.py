@@ -9,12 +9,12 @@
 """
 
 import csv
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from metaprior.adapters.histories import flat
+from metaprior.files import parse_json, read_file
 
 PARAMS, RESULTS, PROGRESS = "params.json", "result.json", "progress.csv"
 # What Ray itself reports beside the user's metrics.
@@ -85,7 +85,7 @@ def _reports(path: Path) -> Iterator[dict[str, Any]]:
         lines = results.read_text(encoding="utf-8", errors="replace").splitlines()
         for i, line in enumerate(lines):
             try:
-                report = json.loads(line) if line.strip() else None
+                report = parse_json(line.encode()) if line.strip() else None
             except ValueError:
                 report = None if i == len(lines) - 1 else line
             if isinstance(report, dict):
@@ -107,11 +107,11 @@ def _status_of_trials(experiment: Path) -> dict[str, str]:
     if not states:
         return {}
     try:
-        state = json.loads(states[-1].read_text(encoding="utf-8"))
+        state = parse_json(read_file(states[-1]))
         # One text per trial; since Ray 2.5 a pair of them.
         entries = state.get("trial_data") or state.get("checkpoints") or []
         texts = [each if isinstance(each, str) else each[0] for each in entries]
-        trials = [json.loads(text) for text in texts]
+        trials = [parse_json(text.encode()) for text in texts]
         return {str(trial["trial_id"]): str(trial["status"]) for trial in trials}
     except (ValueError, TypeError, AttributeError, LookupError):
         return {}  # of a version with another format: the trials' own files say enough
@@ -126,7 +126,7 @@ def _began(reports: list[dict[str, Any]]) -> float:
 
 def _json(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return parse_json(read_file(path))
     except ValueError as error:
         raise ValueError(
             f"{path} is not JSON ({error}); restore it, or remove its folder."

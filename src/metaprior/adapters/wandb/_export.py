@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from metaprior.adapters.histories import LoggedRun, flat
+from metaprior.files import parse_json
 from metaprior.words import shortened
 
 SUFFIXES = (".csv", ".json", ".jsonl")
@@ -169,7 +170,7 @@ def _rows_of_json(path: Path) -> list[dict[str, Any]]:
     """Objects in a list, in lines, or by column, as pandas writes a frame."""
     text = path.read_text(encoding="utf-8-sig", errors="replace")
     try:
-        found = json.loads(text)
+        found = parse_json(text.encode())
     except ValueError:
         found = _lines(text, path)
     if isinstance(found, dict) and isinstance(found.get("runs"), list):
@@ -186,7 +187,7 @@ def _lines(text: str, path: Path) -> list[Any]:
     found = []
     for i, line in enumerate(text.splitlines()):
         try:
-            found += [json.loads(line)] if line.strip() else []
+            found += [parse_json(line.encode())] if line.strip() else []
         except ValueError as error:
             raise ValueError(
                 f"{path}, line {i + 1} is not JSON ({error}); export it again."

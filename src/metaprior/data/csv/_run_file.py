@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from metaprior.data import FeatureValue, Integer, Quantity, Space
+from metaprior.data import LARGEST_VALUE, FeatureValue, Integer, Quantity, Space
 from metaprior.data.csv._cells import FAILED, TextRun, complaint, has_value, number, values_of
 from metaprior.data.csv._features import features_of_runs
 from metaprior.data.csv._roles import VALUE_NAMES
@@ -35,6 +35,7 @@ from metaprior.data.csv._sheet import (
     delimiter_of,
     has_decimal_commas,
     records_of,
+    width_of,
     with_point,
 )
 from metaprior.data.csv._shield import shielded, unshielded
@@ -242,8 +243,7 @@ def parse_run(
     delimiter = delimiter_of(text)
     records = [(row, cells) for row, cells in records_of(text, delimiter, path) if any(cells)]
     (header_row, header), *records = records
-    while header and not header[-1]:
-        header = header[:-1]  # separators at the end of every line
+    header = header[: width_of(header)]  # without separators at the end of every line
     header = [unshielded(name) for name in header]
     check_header(path, header_row, header)
     value = _value_column(path, header, space, known, quantity)
@@ -320,11 +320,12 @@ def _rows(
     told = []
     for index, cell in enumerate(run.values):
         found = number(cell) if has_value(cell) else math.nan if cell else None
-        if has_value(cell) and (found is None or not math.isfinite(found)):
+        if has_value(cell) and (found is None or not abs(found) <= LARGEST_VALUE):
             raise complain(
                 index,
-                f"received {shortened(cell)}, which is not a finite number; repair it, write "
-                f"{FAILED!r} if the evaluation failed, or empty the cell if it is still to come",
+                f"received {shortened(cell)}, which is not a finite number of at most "
+                f"{LARGEST_VALUE:g} in size; repair it, write {FAILED!r} if the evaluation failed, "
+                "or empty the cell if it is still to come",
             )
         told.append(None if found is None else float(found))
     for i, dimension in enumerate(space.dimensions):

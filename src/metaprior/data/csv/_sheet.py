@@ -14,6 +14,8 @@ from metaprior.data.csv._shield import unshielded
 from metaprior.files import read_file
 from metaprior.words import shortened
 
+# Beyond this, a file is no record of a run: nothing is learned from points of so many numbers.
+MOST_COLUMNS = 2000
 DELIMITERS = (",", ";", "\t", "|")
 
 _POINT = re.compile(r"[+-]?[0-9]*\.[0-9]+([eE][+-]?[0-9]+)?")
@@ -44,8 +46,8 @@ def read_sheet(path: Path) -> Sheet:
     if not records:
         raise ValueError(f"{path} is empty; remove it, or write a header and rows into it.")
     (header_row, header), *records = records
-    while header and not header[-1] and all(not any(r[len(header) - 1 :]) for _, r in records):
-        header = header[:-1]  # commas at the end of every line
+    # Without commas at the end of every line.
+    header = header[: max(map(width_of, [header, *(record for _, record in records)]))]
     header = [unshielded(name) for name in header]
     check_header(path, header_row, header)
     if not records:
@@ -68,6 +70,11 @@ def read_sheet(path: Path) -> Sheet:
         decimal_commas = True
     columns = dict(zip(header, cells, strict=True))
     return Sheet(path, columns, [row for row, _ in records], notes, decimal_commas)
+
+
+def width_of(cells: list[str]) -> int:
+    """The number of cells up to the last one that is not empty."""
+    return max((i for i, cell in enumerate(cells, start=1) if cell), default=0)
 
 
 def bytes_of(path: Path) -> bytes:
@@ -132,6 +139,11 @@ def records_of(text: str, delimiter: str, path: Path) -> list[tuple[int, list[st
 
 def check_header(path: Path, row: int, header: list[str]) -> None:
     """Raise an error for a header that does not name every column, each differently."""
+    if len(header) > MOST_COLUMNS:
+        raise ValueError(
+            f"{path} has {len(header):,} columns, and at most {MOST_COLUMNS:,} are read; remove "
+            "those that are neither chosen nor measured."
+        )
     if all(map(NUMBER.fullmatch, header)) and any(map(_POINT.fullmatch, header)):
         raise ValueError(
             f"{path}, row {row}: the header consists of numbers; begin the file with a row of "
