@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import metaprior as mp
-from metaprior.methods import Ensemble, FPacohMap, Guarded
+from metaprior.methods import Ensemble, FPacohMap, Guarded, Weighed
 
 ROOT = Path(__file__).parents[1]
 SPACE = mp.Space(
@@ -30,13 +30,14 @@ sys.meta_path.insert(0, Blocked())
 HEAVY = {"jax", "jaxlib", "equinox", "optax", "pandas", "matplotlib", "optuna", "rich", "typer"}
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """A guarded ensemble over a mixed space, as `learn` makes them."""
+@pytest.fixture(scope="module", params=[Weighed, Guarded], ids=["weighed", "guarded"])
+def folder(request, tmp_path_factory):
+    """An ensemble over a mixed space, as `learn` makes them of methods that can be weighed, and of
+    those that cannot."""
     rng = np.random.default_rng(0)
     runs = [(SPACE.decode(rng.uniform(size=(6, 5))), rng.normal(size=6)) for _ in range(3)]
     tasks = mp.Tasks.from_runs(runs, space=SPACE, direction="minimize")
-    method = Guarded(Ensemble(FPacohMap(num_steps=20), members=2))
+    method = request.param(Ensemble(FPacohMap(num_steps=20), members=2))
     return mp.learn(tasks, method=method, seed=0).save(tmp_path_factory.mktemp("saved") / "prior")
 
 
@@ -103,6 +104,34 @@ def test_prior_and_optimizer_work_without_jax_and_as_with_it(folder):
     assert np.isfinite([mean, std]).all() and 0.0 <= trust <= 1.0
     assert asked[12]["kind"] == "c" and asked[12]["depth"] == 7
     assert len({json.dumps(point) for point in asked}) == 16
+
+
+def test_what_else_an_optimizer_says_needs_no_jax(folder):
+    """Other acquisitions, whether to stop, what is expected, several objectives, files of runs."""
+    found = run(
+        """
+        import metaprior as mp
+        from metaprior.bo import LogExpectedImprovement, ThompsonSampling
+
+        prior = mp.load("prior")
+        for acquisition in (LogExpectedImprovement(), ThompsonSampling()):
+            optimizer = mp.Optimizer(prior, acquisition=acquisition, seed=0)
+            for value in (1.0, 0.5, 0.7):
+                optimizer.tell(optimizer.ask(), value)
+        print(0.0 < optimizer.stopping().probability < 1.0)
+        print(0.0 <= optimizer.expectation(optimizer.best.x).chance <= 1.0)
+        optimizer.save("optimizer.json")
+        again = mp.Optimizer.load("optimizer.json", prior, acquisition=ThompsonSampling())
+        print(again.ask() == optimizer.ask())
+        priors = mp.Priors({"a": prior, "b": prior})
+        several = mp.MultiOptimizer(priors, seed=0)
+        for value in (1.0, 0.5):
+            several.tell(several.ask(), {"a": value, "b": -value})
+        print(len(several.ask(2)))
+        """,
+        folder,
+    )
+    assert found.split() == ["True", "True", "True", "2"]
 
 
 def test_asking_with_the_defaults_imports_no_scipy(folder):

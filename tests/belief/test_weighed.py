@@ -1,5 +1,7 @@
 """The belief weighted by evidence: against scipy, processes built by hand, and known answers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,7 +17,7 @@ from metaprior.belief._guard import GuardedBelief
 from metaprior.belief._kernels import StackedSquaredExponential
 from metaprior.belief._learned import ProcessBelief
 from metaprior.belief._linalg import JITTER
-from metaprior.belief._maps import StackedNetwork, Unchanged
+from metaprior.belief._maps import StackedNetwork, StackedWarp, Unchanged
 from metaprior.belief._past import AMPLITUDE_VARIANCE, NOISE_VARIANCE, PAST_RESIDUALS, past_members
 from metaprior.belief._processes import GaussianProcesses
 from metaprior.belief._refine import NOISE_STEPS, SCALE_STEPS, LogSpread
@@ -299,6 +301,34 @@ def test_weighed_belief_slopes_are_finite_differences(num):
         for name in ("mean", "function_variance"):
             change = (getattr(above, name) - getattr(below, name)) / (2.0 * step)
             np.testing.assert_allclose(getattr(slopes, name)[:, j], change, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("num", [0, 6])
+@pytest.mark.parametrize("bends", [False, True])
+def test_residual_members_in_one_cube_have_the_slopes_of_their_moments(num, bends):
+    """What members with equal inputs share is evaluated once, forwards and backwards; those that
+    bend their inputs in ways of their own share less."""
+    rng, belief = np.random.default_rng(4), learned(1.0)
+    curves = StackedWarp(0.3 * rng.normal(size=(2, D)), rng.normal(size=(2, D)), np.full(2, True))
+    processes = replace(
+        belief.processes, x_std=np.full((2, D), 0.3), warp=curves if bends else Unchanged()
+    )
+    own = with_every_residual(replace(belief, processes=processes))
+    members = own.weighed(*drawn_run(num)).members
+    by_mean, by_variance = rng.normal(size=(2, members.count, len(QUERIES)))
+
+    def total(x):
+        mean, variance, _ = members.moments(x)
+        return np.sum(by_mean * mean + by_variance * variance, axis=0)
+
+    found = members.smooth_moments(QUERIES).pullback(by_mean, by_variance)
+    _, mean, variance = members.slopes(QUERIES)
+    each = np.einsum("Kk,Kkd->kd", by_mean, mean) + np.einsum("Kk,Kkd->kd", by_variance, variance)
+    np.testing.assert_allclose(found, each, rtol=1e-9, atol=1e-9)
+    step = 1e-6 * np.eye(D)
+    for j in range(D):
+        change = (total(QUERIES + step[j]) - total(QUERIES - step[j])) / 2e-6
+        np.testing.assert_allclose(found[:, j], change, rtol=1e-4, atol=1e-5)
 
 
 def test_weighed_belief_samples_and_paths_have_the_moments_of_the_mixture():

@@ -35,9 +35,11 @@ from metaprior.belief._members import Cross as Cross
 from metaprior.belief._members import Joint as Joint
 from metaprior.belief._members import MemberMoments as MemberMoments
 from metaprior.belief._members import MemberSlopes as MemberSlopes
+from metaprior.belief._members import SmoothMoments as SmoothMoments
 from metaprior.belief._mixture import BeliefMoments as BeliefMoments
 from metaprior.belief._mixture import BeliefSlopes as BeliefSlopes
 from metaprior.belief._mixture import Groups as Groups
+from metaprior.belief._mixture import SmoothBelief as SmoothBelief
 from metaprior.belief._mixture import equal_group as equal_group
 from metaprior.belief._novelty import NearestKnown as NearestKnown
 from metaprior.belief._novelty import Novelty as Novelty

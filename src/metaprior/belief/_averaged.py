@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 
 import numpy as np
+from jaxtyping import Float
 
 from metaprior.belief._belief import AbstractBelief
 from metaprior.belief._conditioned import ConditionedProcesses, Observed, observed
@@ -70,8 +71,8 @@ class AveragedBelief(AbstractBelief, AbstractWeighable):
         """Members with the evidence of the values as they are, their level uncertain."""
         processes = _grid(x.shape[1])
         run = self._observed(processes, x, y)
-        found = self._conditioned(processes, run)
-        eigenvalues, eigenvectors = eigen(run.covariance)
+        eigenvalues, eigenvectors = factors = eigen(run.covariance)
+        found = self._conditioned(processes, run, factors)
         projected = (eigenvectors.transpose(0, 2, 1) @ run.residual[..., None])[..., 0]
         variances = eigenvalues[:, None, :] + (NOISES + JITTER)[:, None]
         half_square = 0.5 * np.sum(projected[:, None, :] ** 2 / variances, axis=2)
@@ -94,11 +95,17 @@ class AveragedBelief(AbstractBelief, AbstractWeighable):
         num = len(LENGTHSCALES)
         return observed(processes, x, y, np.full(num, self.y_mean), np.full(num, self.y_std))
 
-    def _conditioned(self, processes: GaussianProcesses, run: Observed) -> WeightedProcesses:
+    def _conditioned(
+        self,
+        processes: GaussianProcesses,
+        run: Observed,
+        factors: tuple[Float[np.ndarray, "g n"], Float[np.ndarray, "g n n"]] | None = None,
+    ) -> WeightedProcesses:
+        """Members and weights; `factors` are those of the covariance, if they are known."""
         length = run.residual.shape[1]
         # The values are the same for all lengthscales, and the prior mean is 0.
         centre = np.sum(run.residual[0]) / max(length, 1)
-        eigenvalues, eigenvectors = eigen(run.covariance)
+        eigenvalues, eigenvectors = eigen(run.covariance) if factors is None else factors
         basis = eigenvectors.transpose(0, 2, 1)
         projected = basis @ (run.residual[0] - centre)
         variances = eigenvalues[:, None, :] + (NOISES + JITTER)[:, None]

@@ -13,11 +13,17 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from metaprior.belief._in_turn import stages
-from metaprior.belief._members import AbstractPath, MemberMoments, MemberSlopes
+from metaprior.belief._members import (
+    AbstractPath,
+    MemberMoments,
+    MemberSlopes,
+    SmoothMoments,
+)
 from metaprior.belief._mixture import (
     BeliefMoments,
     BeliefSlopes,
     Groups,
+    SmoothBelief,
     cdf_of,
     joined,
     joint_of,
@@ -27,7 +33,8 @@ from metaprior.belief._mixture import (
     moments_of,
     path_of,
     sample_of,
-    slopes_of,
+    smooth_members_of,
+    smooth_of,
 )
 from metaprior.belief._seen import seen_groups
 from metaprior.belief._view import AbstractView, ChainedView
@@ -155,11 +162,22 @@ class ConditionedBelief:
 
     def slopes(self, x: Float[np.ndarray, "k d"]) -> BeliefSlopes:
         """Moments at a few points, with the derivatives of mean and function variance."""
-        return slopes_of(self.groups, x)
+        moments, pullback = self.smooth_moments(x)
+        one, zero = np.ones(len(x)), np.zeros(len(x))
+        return BeliefSlopes(moments, pullback(one, zero), pullback(zero, one))
+
+    def smooth_moments(self, x: Float[np.ndarray, "k d"]) -> SmoothBelief:
+        """Moments at a few points, for derivatives of what is made of mean and function
+        variance."""
+        return smooth_of(self.groups, x)
 
     def members(self, x: Float[np.ndarray, "k d"]) -> tuple[MemberMoments, Float[np.ndarray, " K"]]:
         """What each member says at each point, and how much it counts."""
         return members_of(self.groups, x)
+
+    def smooth_members(self, x: Float[np.ndarray, "k d"]) -> SmoothMoments:
+        """What each member says at a few points, for derivatives of what is made of it."""
+        return smooth_members_of(self.groups, x)
 
     def member_slopes(self, x: Float[np.ndarray, "k d"]) -> MemberSlopes:
         """What each member says at a few points, with derivatives."""

@@ -34,12 +34,13 @@ from metaprior.belief._members import (
     Joint,
     MemberMoments,
     MemberSlopes,
+    SmoothMoments,
 )
 from metaprior.belief._processes import EmbeddedPoints, GaussianProcesses, pick
 
 # At most this many covariances per block: memory is bounded, and small blocks stay in the cache of
 # the processor.
-BLOCK_SIZE = 2**15
+BLOCK_SIZE = 2**18
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class ConditionedProcesses(AbstractMembers):
         return self.scale.size
 
     def moments(self, x):
-        size = max(BLOCK_SIZE // (len(self.basis) * max(self.basis.shape[1], 32)), 1)
+        size = max(BLOCK_SIZE // (len(self.basis) * max(self.basis.shape[1], 16)), 1)
         starts = range(0, len(x), size)
         blocks = [self._moments(x[start : start + size]) for start in starts]
         if not blocks:
@@ -92,6 +93,15 @@ class ConditionedProcesses(AbstractMembers):
         """Means and function variances at points whose covariances with the run are known."""
         squares = self.basis @ covariance
         squares *= squares
+        return self._moments_from(at, covariance, squares)
+
+    def _moments_from(
+        self,
+        at: EmbeddedPoints,
+        covariance: Float[np.ndarray, "g n k"],
+        squares: Float[np.ndarray, "g n k"],
+    ) -> tuple[Float[np.ndarray, "K k"], Float[np.ndarray, "K k"]]:
+        """The same, with the squares of $p$ known as well."""
         known = self.scale[:, :, None] ** 2 * (self.precision @ squares)
         variance = self.scale[:, :, None] * self.processes.prior_variance(at)[:, None] - known
         mean = at.mean[:, None] + self.coefficients @ covariance
@@ -113,9 +123,7 @@ class ConditionedProcesses(AbstractMembers):
         at, tape = processes.embed_with_tape(x)
         covariance, kernel_tape = processes.between_with_tape(self.seen, at)
         projected = self.basis @ covariance
-        known = scale**2 * (self.precision @ (projected * projected))
-        variance = scale * processes.prior_variance(at)[:, None] - known
-        mean = at.mean[:, None] + self.coefficients @ covariance
+        mean, variance = self._moments_from(at, covariance, projected * projected)
         # Two linear functions of the kernel's sections for each level: mean and variance.
         levels = scale.shape[1]
         coefficients = np.empty((len(scale), 2 * levels, *covariance.shape[1:]))
@@ -138,10 +146,36 @@ class ConditionedProcesses(AbstractMembers):
         by_x = self.unit[:, None, None, None] * processes.pullback(tape, by_mean, by_features)
         variance_slope = self.unit[:, None, None, None] * by_x[:, levels:]
         return MemberSlopes(
-            MemberMoments(*self._in_units(mean, variance), self.noise_in_units),
+            MemberMoments(mean, variance, self.noise_in_units),
             by_x[:, :levels].reshape(self.count, *x.shape),
             variance_slope.reshape(self.count, *x.shape),
         )
+
+    def smooth_moments(self, x):
+        processes, scale = self.processes, self.scale[:, :, None]
+        at, tape = processes.embed_with_tape(x)
+        covariance, kernel_tape = processes.between_with_tape(self.seen, at)
+        projected = self.basis @ covariance
+        mean, variance = self._moments_from(at, covariance, projected * projected)
+
+        def pullback(by_mean, by_variance):  # annotated, it would take longer to define than to run
+            # One linear function of the kernel's sections for each process, all levels together.
+            shape, unit = (*self.scale.shape, len(x)), self.unit[:, None, None]
+            by_mean = unit * by_mean.reshape(shape)
+            by_variance = unit**2 * scale * by_variance.reshape(shape)
+            on_run = self.precision.transpose(0, 2, 1) @ (-2.0 * scale * by_variance) * projected
+            coefficients = self.basis.transpose(0, 2, 1) @ on_run
+            coefficients += self.coefficients.transpose(0, 2, 1) @ by_mean
+            by_mean, by_own = by_mean.sum(axis=1), by_variance.sum(axis=1)
+            by_features = processes.kernel.pooled(kernel_tape, coefficients)
+            if not processes.kernel.is_stationary:
+                by_features += by_own[..., None] * processes.kernel.diagonal_slopes(at.features)
+            if processes.has_effects:
+                through = (self.seen.mean[:, None] @ coefficients)[:, 0] + 2.0 * by_own * at.mean
+                by_mean += processes.amplitude_variance[:, None] * through
+            return processes.pooled(tape, by_mean, by_features)
+
+        return SmoothMoments(MemberMoments(mean, variance, self.noise_in_units), pullback)
 
     def cross(self, x, anchors):
         r"""$s\, k(x, a) - s^2 \sum_i p_i(x)\, D_i\, p_i(a)$: linear in the sections of the kernel

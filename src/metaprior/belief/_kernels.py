@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from metaprior.belief._distances import squared_differences, squared_distances
 from metaprior.belief._maps import Tape
 
 
@@ -26,11 +27,29 @@ class AbstractStackedKernel(abc.ABC):
     ) -> tuple[Float[np.ndarray, "g n k"], Tape]:
         """All covariances, and what `pullback` needs to know of them."""
 
+    def values(
+        self, a: Float[np.ndarray, "g n e"], b: Float[np.ndarray, "g k e"]
+    ) -> Float[np.ndarray, "g n k"]:
+        """All covariances."""
+        return self.forward(a, b)[0]
+
     @abc.abstractmethod
     def pullback(
         self, tape: Tape, coefficients: Float[np.ndarray, "g c n k"]
     ) -> Float[np.ndarray, "g c k e"]:
         r"""Derivatives of $\sum_i c_i\, k(a_i, b)$ by $b$."""
+
+    def pooled(
+        self, tape: Tape, coefficients: Float[np.ndarray, "g n k"]
+    ) -> Float[np.ndarray, "g k e"]:
+        """The same for one function per process, where only their sum is asked for: what is due to
+        processes that see the same features may be given to one of them."""
+        return self.pullback(tape, coefficients[:, None])[:, 0]
+
+    @property
+    def is_stationary(self) -> bool:
+        """Whether $k(a, a)$ is the same everywhere."""
+        return False
 
     @abc.abstractmethod
     def diagonal(self, a: Float[np.ndarray, "g n e"]) -> Float[np.ndarray, "g n"]:
@@ -45,6 +64,10 @@ class AbstractStationaryKernel(AbstractStackedKernel):
     """A kernel with the same variance everywhere."""
 
     variance: Float[np.ndarray, " g"]
+
+    @property
+    def is_stationary(self):
+        return True
 
     def diagonal(self, a):
         return np.repeat(self.variance[:, None], a.shape[1], axis=1)
@@ -67,22 +90,43 @@ class AbstractRadialKernel(AbstractStationaryKernel):
     ) -> tuple[Float[np.ndarray, "g n k"], Float[np.ndarray, "g n k"]]:
         r"""$h$ and $-2 h'$ of the squared distances, which may be overwritten."""
 
+    def correlation(self, squares: Float[np.ndarray, "g n k"]) -> Float[np.ndarray, "g n k"]:
+        r"""$h$ alone; the squared distances may be overwritten."""
+        return self.profile(squares)[0]
+
+    @property
+    def is_sharp(self) -> bool:
+        """Whether the covariance falls from its peak like $r$ rather than $r^2$: there the rounding
+        of a small $r^2$ would be seen."""
+        return False
+
+    def values(self, a, b):
+        values = self.correlation(self._squares(a, b))
+        values *= self.variance[:, None, None]
+        return values
+
     def forward(self, a, b):
-        a, b = a / self.lengthscale[:, None, :], b / self.lengthscale[:, None, :]
-        values, steepness = self.profile(squared_distances(a, b))
+        values, steepness = self.profile(self._squares(a, b))
         variance = self.variance[:, None, None]
-        if steepness is values:
-            values *= variance
-            return values, (a, b, values)
-        return variance * values, (a, b, variance * steepness)
+        values *= variance
+        if steepness is not values:
+            steepness *= variance
+        return values, (a, b, steepness)
+
+    def _squares(
+        self, a: Float[np.ndarray, "g n e"], b: Float[np.ndarray, "g k e"]
+    ) -> Float[np.ndarray, "g n k"]:
+        distances = squared_differences if self.is_sharp else squared_distances
+        return distances(a, b, self.lengthscale)
 
     def pullback(self, tape, coefficients):
         r"""$\sum_i c_i\, \nu\, (-2 h')\, (a_i - b) / \ell^2$."""
         a, b, steepness = tape
         weighted = coefficients * steepness[:, None]
         pulled = weighted.transpose(0, 1, 3, 2) @ a[:, None]
-        by_scaled = pulled - weighted.sum(axis=2)[..., None] * b[:, None]
-        return by_scaled / self.lengthscale[:, None, None, :]
+        pulled -= weighted.sum(axis=2)[..., None] * b[:, None]
+        pulled /= (self.lengthscale**2)[:, None, None, :]
+        return pulled
 
 
 @dataclass(frozen=True)
@@ -107,16 +151,49 @@ class StackedMatern(AbstractRadialKernel):
     variance: Float[np.ndarray, " g"]
     smoothness: float
 
+    @property
+    def is_sharp(self):
+        return self.smoothness == 0.5
+
     def profile(self, squares):
-        s = np.sqrt(2.0 * self.smoothness * squares)
-        decay = np.exp(-s)
+        s, decay = self._decay(squares)
         if self.smoothness == 0.5:
             # There is no derivative at 0, where the sharpest peak is: 0 stands for it.
             apart = s > 0.0
             return decay, np.where(apart, decay / np.where(apart, s, 1.0), 0.0)
         if self.smoothness == 1.5:
-            return (1.0 + s) * decay, 3.0 * decay
-        return (1.0 + s + s**2 / 3.0) * decay, 5.0 / 3.0 * (1.0 + s) * decay
+            s += 1.0
+            return s * decay, 3.0 * decay
+        steepness = s + 1.0
+        steepness *= decay
+        # What is left is s^2 e^{-s} / 3.
+        s *= s
+        s *= decay
+        s *= 1.0 / 3.0
+        s += steepness
+        steepness *= 5.0 / 3.0
+        return s, steepness
+
+    def correlation(self, squares):
+        s, decay = self._decay(squares)
+        if self.smoothness == 0.5:
+            return decay
+        bracket = s + 1.0
+        if self.smoothness == 2.5:
+            s *= s
+            s *= 1.0 / 3.0
+            bracket += s
+        bracket *= decay
+        return bracket
+
+    def _decay(
+        self, squares: Float[np.ndarray, "g n k"]
+    ) -> tuple[Float[np.ndarray, "g n k"], Float[np.ndarray, "g n k"]]:
+        """s, in place of the squared distances, and its exponential."""
+        squares *= 2.0 * self.smoothness
+        s = np.sqrt(squares, out=squares)
+        decay = np.negative(s)
+        return s, np.exp(decay, out=decay)
 
 
 @dataclass(frozen=True)
@@ -199,6 +276,13 @@ class StackedSum(AbstractStackedKernel):
     left: AbstractStackedKernel
     right: AbstractStackedKernel
 
+    @property
+    def is_stationary(self):
+        return self.left.is_stationary and self.right.is_stationary
+
+    def values(self, a, b):
+        return self.left.values(a, b) + self.right.values(a, b)
+
     def forward(self, a, b):
         (left, left_tape), (right, right_tape) = self.left.forward(a, b), self.right.forward(a, b)
         return left + right, (left_tape, right_tape)
@@ -206,6 +290,10 @@ class StackedSum(AbstractStackedKernel):
     def pullback(self, tape, coefficients):
         left, right = tape
         return self.left.pullback(left, coefficients) + self.right.pullback(right, coefficients)
+
+    def pooled(self, tape, coefficients):
+        left, right = tape
+        return self.left.pooled(left, coefficients) + self.right.pooled(right, coefficients)
 
     def diagonal(self, a):
         return self.left.diagonal(a) + self.right.diagonal(a)
@@ -259,21 +347,6 @@ class StackedStretch(AbstractStackedKernel):
 
     def _stretched(self, a: Float[np.ndarray, "g n e"]) -> Float[np.ndarray, "g n e"]:
         return a / self.lengthscale[:, None, :]
-
-
-def squared_distances(
-    a: Float[np.ndarray, "g n e"], b: Float[np.ndarray, "g k e"]
-) -> Float[np.ndarray, "g n k"]:
-    """Squared distances of all pairs, by differences: exact for points close to each other."""
-    squares = np.zeros((*a.shape[:2], b.shape[1]))
-    apart = np.empty_like(squares)
-    # One feature after another: few numbers are moved, and few calls are made.
-    columns, rows = a.transpose(2, 0, 1).copy()[..., None], b.transpose(2, 0, 1).copy()
-    for column, row in zip(columns, rows[:, :, None], strict=True):
-        np.subtract(column, row, out=apart)
-        np.multiply(apart, apart, out=apart)
-        squares += apart
-    return squares
 
 
 def _on_circles(angle: Float[np.ndarray, "g n e"]) -> Float[np.ndarray, "g n _"]:

@@ -37,6 +37,15 @@ class AbstractMap(abc.ABC):
     ) -> Float[np.ndarray, "g c n d"]:
         """Derivatives by the points, from derivatives by the values."""
 
+    def pooled(
+        self,
+        tape: Tape,
+        cotangent: Float[np.ndarray, "g n o"],
+        factor: Float[np.ndarray, "g _ d"],
+    ) -> Float[np.ndarray, "n d"]:
+        """The sum over all maps of the derivatives of one function each, times `factor`."""
+        return (factor * self.pullback(tape, cotangent[:, None])[:, 0]).sum(axis=0)
+
 
 @dataclass(frozen=True)
 class StackedNetwork(AbstractMap):

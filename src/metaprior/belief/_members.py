@@ -44,6 +44,19 @@ class MemberSlopes(NamedTuple):
     function_variance: Float[np.ndarray, "K k d"]
 
 
+class SmoothMoments(NamedTuple):
+    r"""Moments, and the way back from them to the points.
+
+    - `pullback`: from $a_k$ and $b_k$ at each point to the derivatives of
+      $\sum_k (a_k \mu_k + b_k v_k)$ by the point.
+    """
+
+    moments: MemberMoments
+    pullback: Callable[
+        [Float[np.ndarray, "K k"], Float[np.ndarray, "K k"]], Float[np.ndarray, "k d"]
+    ]
+
+
 class Joint(NamedTuple):
     """Joint distribution of function values."""
 
@@ -90,6 +103,17 @@ class AbstractMembers(abc.ABC):
     @abc.abstractmethod
     def slopes(self, x: Float[np.ndarray, "k d"]) -> MemberSlopes:
         """The same with derivatives, for a few points."""
+
+    def smooth_moments(self, x: Float[np.ndarray, "k d"]) -> SmoothMoments:
+        """The same for derivatives of what is made of the moments; a class may know a shorter way
+        than by the derivatives of each model."""
+        moments, mean, variance = self.slopes(x)
+
+        def pullback(by_mean, by_variance):  # annotated, it would take longer to define than to run
+            total = np.einsum("Kk,Kkd->kd", by_mean, mean)
+            return total + np.einsum("Kk,Kkd->kd", by_variance, variance)
+
+        return SmoothMoments(moments, pullback)
 
     @abc.abstractmethod
     def joint(self, index: int, x: Float[np.ndarray, "k d"]) -> Joint:

@@ -10,6 +10,7 @@ $$ \mu = \sum_k w_k \mu_k, \qquad v = \sum_k w_k \big( v_k + (\mu_k - \mu)^2 \bi
 disagreement between members is uncertainty about the function, not noise.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from metaprior.belief._members import (
     Joint,
     MemberMoments,
     MemberSlopes,
+    SmoothMoments,
 )
 
 
@@ -45,6 +47,16 @@ class BeliefSlopes(NamedTuple):
     function_variance: Float[np.ndarray, "k d"]
 
 
+class SmoothBelief(NamedTuple):
+    r"""Moments, and the way back from them to the points; noise is the same everywhere.
+
+    - `pullback`: from $a$ and $b$ at each point to the derivatives of $a \mu + b v$ by the point.
+    """
+
+    moments: BeliefMoments
+    pullback: Callable[[Float[np.ndarray, " k"], Float[np.ndarray, " k"]], Float[np.ndarray, "k d"]]
+
+
 class Group(NamedTuple):
     """Members of one kind, and how much each of them counts."""
 
@@ -65,20 +77,34 @@ def moments_of(groups: Groups, x: Float[np.ndarray, "k d"]) -> BeliefMoments:
     return mixed(*members_of(groups, x))
 
 
-def slopes_of(groups: Groups, x: Float[np.ndarray, "k d"]) -> BeliefSlopes:
-    r"""Moments with derivatives:
+def smooth_of(groups: Groups, x: Float[np.ndarray, "k d"]) -> SmoothBelief:
+    r"""Moments for derivatives:
     $\partial v = \sum_k w_k (\partial v_k + 2 (\mu_k - \mu)\, \partial \mu_k)$."""
-    each, mean_slopes, variance_slopes = member_slopes_of(groups, x)
-    weights = _weights(groups)
-    moments = mixed(each, weights)
-    # What the slope of the mixture's own mean adds is zero, since the weighted differences are.
-    apart = 2.0 * (each.mean - moments.mean)
-    variance_slopes += apart[:, :, None] * mean_slopes
-    return BeliefSlopes(
-        moments,
-        (weights @ mean_slopes.reshape(len(weights), -1)).reshape(x.shape),
-        (weights @ variance_slopes.reshape(len(weights), -1)).reshape(x.shape),
-    )
+    members, weights = smooth_members_of(groups, x), _weights(groups)[:, None]
+    moments = mixed(members.moments, weights[:, 0])
+
+    def pullback(by_mean, by_variance):  # not annotated: see `ConditionedProcesses`
+        by_variances = weights * by_variance
+        # What the slope of the mixture's own mean adds is zero, since the weighted differences are.
+        apart = 2.0 * (members.moments.mean - moments.mean)
+        return members.pullback(weights * by_mean + apart * by_variances, by_variances)
+
+    return SmoothBelief(moments, pullback)
+
+
+def smooth_members_of(groups: Groups, x: Float[np.ndarray, "k d"]) -> SmoothMoments:
+    """Moments of all members, for derivatives of what is made of them."""
+    each = [group.members.smooth_moments(x) for group in groups]
+
+    def pullback(by_mean, by_variance):  # not annotated: see `ConditionedProcesses`
+        total, start = np.zeros_like(x), 0
+        for group, own in zip(groups, each, strict=True):
+            stop = start + group.members.count
+            total += own.pullback(by_mean[start:stop], by_variance[start:stop])
+            start = stop
+        return total
+
+    return SmoothMoments(_stacked([one.moments for one in each]), pullback)
 
 
 def members_of(

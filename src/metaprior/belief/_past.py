@@ -130,6 +130,7 @@ def past_members(past: PastMeans, residuals: Residuals = PAST_RESIDUALS) -> Weig
     (num, _, d), each = past.x.shape, len(residuals.std)
     rows = np.repeat(np.arange(num), each)
     ones = np.ones(len(rows))
+    lengthscale, which = np.unique(residuals.lengthscale, return_inverse=True)
     processes = GaussianProcesses(
         x_mean=np.zeros((len(rows), d)),
         x_std=np.ones((len(rows), d)),
@@ -137,10 +138,9 @@ def past_members(past: PastMeans, residuals: Residuals = PAST_RESIDUALS) -> Weig
         mean=SharedMap(MeanMap.of(past), SharedRows(rows)),
         features=Unchanged(),
         kernel=SharedKernel(
-            StackedMatern(
-                np.sqrt(d) * residuals.lengthscale[:, None], residuals.std**2, smoothness=2.5
-            ),
-            SharedRows(np.tile(np.arange(each), num)),
+            StackedMatern(np.sqrt(d) * lengthscale[:, None], np.ones(len(lengthscale)), 2.5),
+            SharedRows(np.tile(which, num)),
+            np.tile(residuals.std**2, num),
         ),
         offset_variance=np.var(past.level) / past.unit[rows] ** 2 + AMPLITUDE_VARIANCE,
         amplitude_variance=AMPLITUDE_VARIANCE * ones,
@@ -171,7 +171,8 @@ class MeanMap(AbstractMap):
         return cls(kernel, past.x, past.alpha, past.constant)
 
     def values(self, z):
-        return self.forward(z)[0]
+        covariance = self.kernel.values(self.x, z)
+        return (self.constant[:, None] + (self.alpha[:, None] @ covariance)[:, 0])[..., None]
 
     def forward(self, z):
         covariance, tape = self.kernel.forward(self.x, z)
@@ -182,3 +183,8 @@ class MeanMap(AbstractMap):
         inner, shape = tape
         coefficients = np.broadcast_to(self.alpha[..., None], shape)[:, None]
         return cotangent * self.kernel.pullback(inner, coefficients)
+
+    def pooled(self, tape, cotangent, factor):
+        inner, _ = tape
+        by_mean = self.alpha[..., None] * cotangent.transpose(0, 2, 1)
+        return (factor * self.kernel.pooled(inner, by_mean)).sum(axis=0)

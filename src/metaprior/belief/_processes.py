@@ -87,24 +87,53 @@ class GaussianProcesses:
         by_z[:, : by_mean.shape[1]] += through_mean
         return self.warp.pullback(tape.warp, by_z) / self.x_std[:, None, None, :]
 
+    def pooled(
+        self,
+        tape: EmbeddingTape,
+        by_mean: Float[np.ndarray, "g n"],
+        by_features: Float[np.ndarray, "g n e"],
+    ) -> Float[np.ndarray, "n d"]:
+        """The sum over all processes of the derivatives of one function each."""
+        # A warp bends each input by itself: its derivatives are factors.
+        (factor,) = self.warp.pullback(tape.warp, 1.0 / self.x_std[:, None, None, :]).swapaxes(0, 1)
+        through_features = self.features.pooled(tape.features, by_features, factor)
+        return through_features + self.mean.pooled(tape.mean, by_mean[..., None], factor)
+
     def _standardised(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "g n d"]:
-        return (x[None] - self.x_mean[:, None, :]) / self.x_std[:, None, :]
+        if not self._in_one_cube:
+            return (x[None] - self.x_mean[:, None, :]) / self.x_std[:, None, :]
+        z = (x - self.x_mean[0]) / self.x_std[0]
+        return np.broadcast_to(z, (len(self.x_std), *z.shape))
+
+    @cached_property
+    def _in_one_cube(self) -> bool:
+        """Whether the inputs of all processes have the same units."""
+        same = (self.x_mean == self.x_mean[:1]).all() and (self.x_std == self.x_std[:1]).all()
+        return bool(len(self.x_std) and same)
 
     def between(self, a: EmbeddedPoints, b: EmbeddedPoints) -> Float[np.ndarray, "g n k"]:
         """All prior covariances of values at `a` and `b`."""
-        return self.between_with_tape(a, b)[0]
+        return self._with_effects(a, b, self.kernel.values(a.features, b.features))
 
     def between_with_tape(
         self, a: EmbeddedPoints, b: EmbeddedPoints
     ) -> tuple[Float[np.ndarray, "g n k"], Tape]:
         covariance, tape = self.kernel.forward(a.features, b.features)
+        return self._with_effects(a, b, covariance), tape
+
+    def _with_effects(
+        self, a: EmbeddedPoints, b: EmbeddedPoints, covariance: Float[np.ndarray, "g n k"]
+    ) -> Float[np.ndarray, "g n k"]:
+        """The covariances of processes that differ in level and amplitude as well."""
         if not self.has_effects:
-            return covariance, tape
-        effects = a.mean[:, :, None] * b.mean[:, None, :]
-        effects *= self.amplitude_variance[:, None, None]
-        effects += self.offset_variance[:, None, None]
+            return covariance
+        left, right = np.empty((*a.mean.shape, 2)), np.empty((len(b.mean), 2, b.mean.shape[1]))
+        left[:, :, 0] = self.amplitude_variance[:, None] * a.mean
+        left[:, :, 1] = self.offset_variance[:, None]
+        right[:, 0], right[:, 1] = b.mean, 1.0
+        effects = left @ right
         effects += covariance
-        return effects, tape
+        return effects
 
     def section_slopes(
         self,
@@ -122,10 +151,23 @@ class GaussianProcesses:
         by_mean = (centres.mean[:, None, None] @ coefficients)[:, :, 0]
         return self.amplitude_variance[:, None, None] * by_mean, by_features
 
-    def prior_variance(self, a: EmbeddedPoints) -> Float[np.ndarray, "g n"]:
-        r"""$k(x, x)$ at each point."""
-        variance = self.kernel.diagonal(a.features) + self.offset_variance[:, None]
-        return variance + self.amplitude_variance[:, None] * a.mean**2
+    def prior_variance(self, a: EmbeddedPoints) -> Float[np.ndarray, "g _"]:
+        r"""$k(x, x)$ at each point, or one number for all points."""
+        if not self.has_effects:
+            return self._plain_variance(a)
+        own = self.amplitude_variance[:, None] * (a.mean * a.mean)
+        return self._plain_variance(a) + self.offset_variance[:, None] + own
+
+    def _plain_variance(self, a: EmbeddedPoints) -> Float[np.ndarray, "g _"]:
+        """Without level and amplitude."""
+        if self.kernel.is_stationary:
+            return self._same_variance
+        return self.kernel.diagonal(a.features)
+
+    @cached_property
+    def _same_variance(self) -> Float[np.ndarray, "g 1"]:
+        """That of a kernel which is the same everywhere: no feature is looked at."""
+        return self.kernel.diagonal(np.zeros((len(self.x_std), 1, 0)))
 
     @cached_property
     def has_effects(self) -> bool:

@@ -2,7 +2,13 @@
 
 from dataclasses import dataclass, replace
 
-from metaprior.belief._members import AbstractMembers, AbstractPath, Cross, MemberSlopes
+from metaprior.belief._members import (
+    AbstractMembers,
+    AbstractPath,
+    Cross,
+    MemberSlopes,
+    SmoothMoments,
+)
 from metaprior.belief._mixture import Group, Groups
 from metaprior.belief._view import AbstractView
 
@@ -29,6 +35,12 @@ class SeenMembers(AbstractMembers):
     def slopes(self, x):
         moments, mean, variance = self.members.slopes(self.view(x))
         return MemberSlopes(moments, self.view.pullback(x, mean), self.view.pullback(x, variance))
+
+    def smooth_moments(self, x):
+        seen = self.members.smooth_moments(self.view(x))
+        return SmoothMoments(
+            seen.moments, lambda *by_moments: self.view.pullback(x, seen.pullback(*by_moments))
+        )
 
     def cross(self, x, anchors):
         seen = self.members.cross(self.view(x), self.view(anchors))

@@ -70,9 +70,9 @@ class ConfidenceBoundScore(AbstractSmoothFunction):
         return moments.mean + self.beta * np.sqrt(moments.variance)
 
     def gradients(self, x):
-        moments, mean_slope, variance_slope = self.belief.slopes(x)
+        moments, pullback = self.belief.smooth_moments(x)
         std = np.sqrt(moments.variance)
-        slope = mean_slope + self.beta * variance_slope / (2.0 * std[:, None])
+        slope = pullback(np.ones(len(x)), self.beta / (2.0 * std))
         return moments.mean + self.beta * std, slope
 
 
@@ -135,14 +135,15 @@ class RestlessScore(AbstractSmoothFunction):
         return mean + self.beta * std
 
     def gradients(self, x):
-        moments, mean_slope, variance_slope = self.belief.slopes(x)
+        moments, pullback = self.belief.smooth_moments(x)
         news, news_slope = self._news(x)
         noise = moments.noise_variance
         variance = moments.function_variance + news * noise
         std = np.sqrt(np.maximum(variance, SMALLEST_VARIANCE))
         by_variance = np.where(variance > SMALLEST_VARIANCE, self.beta / (2.0 * std), 0.0)
-        total = variance_slope + noise[:, None] * news_slope
-        return moments.mean + self.beta * std, mean_slope + by_variance[:, None] * total
+        slope = pullback(np.ones(len(x)), by_variance)
+        slope += (by_variance * noise)[:, None] * news_slope
+        return moments.mean + self.beta * std, slope
 
     def _news(
         self, x: Float[np.ndarray, "k d"]
@@ -186,11 +187,11 @@ class ShareScore(AbstractSmoothFunction):
         return weights @ np.maximum(self._shares(moments.mean), WORST_SHARE)
 
     def gradients(self, x):
-        moments, slopes, _ = self.belief.member_slopes(x)
+        moments, pullback = self.belief.smooth_members(x)
         shares = self._shares(moments.mean)
         by_mean = (shares > WORST_SHARE) * (self.belief.weights / self.gap)[:, None]
         values = self.belief.weights @ np.maximum(shares, WORST_SHARE)
-        return values, np.einsum("Kk,Kkd->kd", by_mean, slopes)
+        return values, pullback(by_mean, np.zeros_like(by_mean))
 
     def _shares(self, mean: Float[np.ndarray, "K k"]) -> Float[np.ndarray, "K k"]:
         return (mean - self.top[:, None]) / self.gap[:, None]
@@ -221,19 +222,18 @@ class ImprovementScore(AbstractSmoothFunction):
         return np.log(std) + log_standard_improvement((moments.mean - self.best) / std)
 
     def gradients(self, x):
-        r"""With $u = (\mu - y^*) / \sigma$, $\partial \ln h = \Phi(u) / h(u)\, \partial u$."""
+        r"""With $u = (\mu - y^*) / \sigma$, $\partial \ln h = \Phi(u) / h(u)\, \partial u$ and
+        $\partial u = (\partial \mu - u\, \partial \sigma) / \sigma$."""
         from scipy.special import log_ndtr  # the default never needs it; it is slow to import
 
-        moments, mean_slope, variance_slope = self.belief.slopes(x)
+        moments, pullback = self.belief.smooth_moments(x)
         variance = moments.function_variance
         std = np.sqrt(np.maximum(variance, SMALLEST_VARIANCE))
-        is_known = (variance > SMALLEST_VARIANCE)[:, None]
-        std_slope = np.where(is_known, variance_slope / (2.0 * std[:, None]), 0.0)
         u = (moments.mean - self.best) / std
         log_h = log_standard_improvement(u)
-        by_u = np.exp(log_ndtr(u) - log_h)[:, None]
-        u_slope = (mean_slope - u[:, None] * std_slope) / std[:, None]
-        return np.log(std) + log_h, std_slope / std[:, None] + by_u * u_slope
+        by_u = np.exp(log_ndtr(u) - log_h)
+        by_variance = np.where(variance > SMALLEST_VARIANCE, (1.0 - by_u * u) / (2.0 * std**2), 0.0)
+        return np.log(std) + log_h, pullback(by_u / std, by_variance)
 
 
 @dataclass(frozen=True)

@@ -168,14 +168,18 @@ class TorchStretch(TorchKernel):
 
 
 class TorchSharedKernel(TorchKernel):
-    """Kernels of which several members have the same."""
+    """Kernels of which several members have the same, up to a factor."""
+
+    factor: Tensor
 
     def __init__(self, kernel: SharedKernel):
         super().__init__()
         self.base, self.rows = torch_kernel(kernel.base), TorchRows(kernel.rows)
+        keep(self, factor=kernel.factor[:, None, None])
 
     def forward(self, a: Tensor, b: Tensor) -> Tensor:
-        return self.rows.widened(self.base(self.rows.narrowed(a), self.rows.narrowed(b)))
+        values = self.base(self.rows.narrowed(a), self.rows.narrowed(b))
+        return self.factor * self.rows.widened(values)
 
 
 class TorchOnFeatures(TorchKernel):
