@@ -4,12 +4,14 @@
     python -m benchmarks.hosts run --out hosts/ --families zdt --methods TPESampler GPSampler
     python -m benchmarks.hosts fits --out hosts/                 # fit time as the past grows
     python -m benchmarks.hosts show --out hosts/ > docs/hosts-results.md
+    python -m benchmarks.hosts unpack --out hosts/               # the records behind that page
 
 Families: `lcbench`, accuracy and a cost proxy; `lcbench-accuracy`, the first alone; `zdt`, random
 problems like ZDT1 and ZDT2. A prior per objective is learned from the past runs of a cell (a
 family, a number of past tasks, a seed), and every method gets so many trials on unseen tasks. A
 file of records is written for each cell and method, task by task, and what is there is not made
-again: a run that was ended goes on. A method that knows nothing of the past is run once per seed.
+again: a run that was ended goes on, and so does the one whose records `unpack` brings back. A
+method that knows nothing of the past is run once per seed.
 """
 
 import argparse
@@ -25,7 +27,7 @@ from benchmarks.hosts._cells import records_of_cells
 from benchmarks.hosts._fits import record_of_fits, record_of_trees
 from benchmarks.hosts._methods import METHODS
 from benchmarks.hosts._past import FAMILIES, Cell
-from benchmarks.hosts._records import note_command, pack, read
+from benchmarks.hosts._records import PACKED, note_command, pack, read, unpack
 from benchmarks.hosts._show import page
 
 
@@ -36,6 +38,9 @@ def main() -> None:
         if arguments.pack is not None:
             pack(records, arguments.pack)
         print(page(records), end="")
+        return
+    if arguments.command == "unpack":
+        unpack(PACKED, arguments.out)
         return
     note_command(arguments.out, shlex.join(["python", "-m", "benchmarks.hosts", *sys.argv[1:]]))
     os.environ.update(ONE_THREAD)
@@ -77,6 +82,7 @@ def _arguments() -> argparse.Namespace:
     fits = commands.add_parser("fits", help="time a fit as the past grows")
     fits.add_argument("--told", type=int, default=2, help="results of the run (2)")
     show = commands.add_parser("show", help="print the tables as Markdown")
+    again = commands.add_parser("unpack", help="write the packed records to a folder")
     for command in (run, fits):
         command.add_argument("--past", nargs="+", type=int, default=[2, 10, 24])
         command.add_argument("--first-prior", type=int, default=0)
@@ -86,7 +92,7 @@ def _arguments() -> argparse.Namespace:
     run.add_argument("--priors", type=int, default=9, help="per cell (9)")
     fits.add_argument("--families", nargs="+", choices=list(FAMILIES), default=["lcbench-accuracy"])
     fits.add_argument("--priors", type=int, default=1, help="per cell (1)")
-    for command in (run, fits, show):
+    for command in (run, fits, show, again):
         command.add_argument("--out", type=Path, required=True, help="folder of priors and records")
     show.add_argument("--pack", type=Path, help="write all records to this file, compressed")
     return parser.parse_args()

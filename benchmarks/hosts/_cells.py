@@ -10,6 +10,7 @@ import numpy as np
 from benchmarks.hosts._measures import hypervolume_regret
 from benchmarks.hosts._methods import METHODS, Searcher, Setting
 from benchmarks.hosts._past import Cell
+from benchmarks.hosts._records import run_file, write
 from benchmarks.hosts._tasks import Task
 
 
@@ -25,8 +26,8 @@ def records_of_cell(cell: Cell, methods: list[str], trials: int, out: Path) -> N
     setting = Setting(cell, out / "priors")
     for name in methods:
         method = METHODS[name]
-        whose = cell.name if method.uses_past else f"{cell.family}-any-{cell.seed}"
-        file = out / "records" / f"{whose}--{name.replace(' ', '_').replace(',', '')}.json"
+        past = cell.past if method.uses_past else None
+        file = run_file(out, cell.family, past, cell.seed, name)
         known = _read(file)
         done = {run["task"] for run in known if len(run["regret"]) >= trials}
         for task in cell.unseen():
@@ -34,9 +35,8 @@ def records_of_cell(cell: Cell, methods: list[str], trials: int, out: Path) -> N
                 searcher = method.searcher(setting, task, cell.seed)
                 known = [run for run in known if run["task"] != task.name]
                 known.append({"task": task.name, **run_of(searcher, task, trials)})
-                past = cell.past if method.uses_past else None
                 head = {"family": cell.family, "past": past, "seed": cell.seed, "method": name}
-                _write(file, {**head, "budget": cell.budget, "runs": known})
+                write(file, {**head, "budget": cell.budget, "runs": known})
 
 
 def run_of(searcher: Searcher, task: Task, trials: int) -> dict[str, Any]:
@@ -60,10 +60,3 @@ def run_of(searcher: Searcher, task: Task, trials: int) -> dict[str, Any]:
 
 def _read(file: Path) -> list[dict[str, Any]]:
     return json.loads(file.read_text())["runs"] if file.is_file() else []
-
-
-def _write(file: Path, record: dict[str, Any]) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_suffix(".part")
-    part.write_text(json.dumps(record))
-    part.replace(file)

@@ -13,13 +13,14 @@ from sklearn.neighbors import KNeighborsRegressor
 from benchmarks.hosts import _lcbench
 from benchmarks.hosts._methods import AX_TRANSFER, METHODS, OURS, Setting
 from benchmarks.hosts._past import Cell
+from benchmarks.hosts._records import TREES, fit_file, write
 
 
 def record_of_fits(cell: Cell, told: int, out: Path) -> None:
     """CPU seconds of learning, once; and of a proposal after `told` results, for our optimiser
     with the learned priors and for BOTL, whose fit is made again for every trial. `None` stands for
     what was ended before it was done, and is done again."""
-    file = out / "fits" / f"{cell.name}.json"
+    file = fit_file(out, cell.name)
     if file.is_file() and None not in json.loads(file.read_text())["proposal"].values():
         return
     setting = Setting(cell, out / "priors")
@@ -29,10 +30,9 @@ def record_of_fits(cell: Cell, told: int, out: Path) -> None:
     record = {"family": cell.family, "past": cell.past, "seed": cell.seed, "told": told}
     record |= {"points": points, "learning": learned}
     seconds: dict[str, float | None] = {n: None for n in (OURS, AX_TRANSFER) if n in METHODS}
-    file.parent.mkdir(parents=True, exist_ok=True)
     for name in seconds:
         seconds[name] = _proposal(setting, name, told)
-        file.write_text(json.dumps({**record, "proposal": seconds}))
+        write(file, {**record, "proposal": seconds})
 
 
 def _proposal(setting: Setting, name: str, told: int) -> float:
@@ -50,7 +50,7 @@ def _proposal(setting: Setting, name: str, told: int) -> float:
 def record_of_trees(out: Path) -> None:
     """How well the regressor predicts rows of the test data sets that it was not fitted to, and
     how well the nearest configuration does."""
-    file = out / "trees" / "trees.json"
+    file = out / TREES
     if file.is_file():
         return
     x, folds, found = (
@@ -66,8 +66,7 @@ def record_of_trees(out: Path) -> None:
             predicted = np.asarray(cross_val_predict(model, x, y, cv=folds))
             found[name][f"{kind} rank"] = _rank_correlation(predicted, y)
             found[name][f"{kind} R2"] = float(1.0 - np.mean((predicted - y) ** 2) / np.var(y))
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(found))
+    write(file, found)
 
 
 def _rank_correlation(predicted: np.ndarray, y: np.ndarray) -> float:

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from benchmarks.hosts import _lcbench, _methods, _zdt
 from benchmarks.hosts._cells import records_of_cells, run_of
 from benchmarks.hosts._measures import hypervolume_regret
 from benchmarks.hosts._past import Cell, past_runs
-from benchmarks.hosts._records import note_command, pack, read
+from benchmarks.hosts._records import TREES, fit_file, note_command, pack, read, unpack, write
 from benchmarks.hosts._show import page
 from benchmarks.hosts._tables import difference, runs_of
 from benchmarks.hosts._tasks import Task
@@ -194,6 +195,22 @@ def test_packed_records_show_the_same_page(tmp_path):
     assert "-0.250 (one prior) | 1 | not shown" in page(again)
     with pytest.raises(ValueError, match="There are no records in"):
         read(tmp_path / "empty")
+
+
+def test_unpacked_records_are_continued(tmp_path):
+    records_of_cells([CELL], UNINFORMED, 4, tmp_path / "made")
+    note_command(tmp_path / "made", "python -m benchmarks.hosts run")
+    fit = {"family": "zdt", "past": 2, "seed": 3, "proposal": {_methods.OURS: 0.02}}
+    write(fit_file(tmp_path / "made", CELL.name), fit)
+    write(tmp_path / "made" / TREES, {"1": {"trees rank": 0.9}})
+    records = read(tmp_path / "made")
+    pack(records, tmp_path / "packed.json.gz")
+    unpack(tmp_path / "packed.json.gz", tmp_path / "again")
+    assert replace(read(tmp_path / "again"), made=records.made) == records
+    names = [file.name for file in sorted((tmp_path / "again").glob("*/*.json"))]
+    assert names == [file.name for file in sorted((tmp_path / "made").glob("*/*.json"))]
+    records_of_cells([replace(CELL, tasks=1)], UNINFORMED, 4, tmp_path / "again")
+    assert replace(read(tmp_path / "again"), made=records.made) == records
 
 
 @pytest.mark.oracle
