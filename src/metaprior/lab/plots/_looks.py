@@ -42,7 +42,7 @@ METHODS = {
 }
 _SPARE = (("#7570B3", "p"), ("#A6761D", "*"), ("#66A61E", ">"), ("#E7298A", "H"), ("#444444", "8"))
 
-# In the order of the paper, with its names.
+# In the order of the paper, with its names; it has no LCBench.
 ENVIRONMENTS = {
     "mixture1d": "Random Mixture 1d",
     "branin": "Random Branin",
@@ -51,6 +51,7 @@ ENVIRONMENTS = {
     "glmnet": "GLMNET",
     "rpart": "RPart",
     "xgboost": "XGBoost",
+    "lcbench": "LCBench",
 }
 
 # The method that all others are compared with.

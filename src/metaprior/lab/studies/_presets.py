@@ -5,7 +5,7 @@ Each entry has the fields of a study of that kind; flags and files override them
 
 from typing import Any
 
-ENVIRONMENTS = ("branin", "camelback", "hartmann6", "glmnet", "rpart", "xgboost")
+ENVIRONMENTS = ("branin", "camelback", "hartmann6", "glmnet", "rpart", "xgboost", "lcbench")
 LEARNERS = ("FPacohMap", "PacohMap", "ABLR", "LearnedGP", "NeuralProcess", "RankWeightedGP")
 MODELS = (*LEARNERS, "FixedGP")
 POLICIES = (*MODELS, "RandomSearch")
