@@ -1,6 +1,7 @@
 """The paper's studies: from a specification to records, and the folder they are in."""
 
 from metaprior.lab.studies._calibration import run_calibration as run_calibration
+from metaprior.lab.studies._choice import CRITERIA as CRITERIA
 from metaprior.lab.studies._configurations import CONFIGURATIONS as CONFIGURATIONS
 from metaprior.lab.studies._configurations import ChosenConfiguration as ChosenConfiguration
 from metaprior.lab.studies._configurations import read_configuration as read_configuration

@@ -3,7 +3,10 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from metaprior.lab.studies import _calibration, _lifelong, _offline, _search, _supervised
+from metaprior.lab.studies._choice import CANDIDATE, MEASURES, choose
 from metaprior.lab.studies._folder import DataFrame
 from metaprior.lab.studies._jobs import Job
 from metaprior.lab.studies._specification import Specification
@@ -22,7 +25,7 @@ _KINDS = {
     "supervised": _Kind(_supervised.jobs, ("log_likelihood", "calibration_error", "rmse")),
     "offline": _Kind(_offline.jobs, _REGRETS),
     "lifelong": _Kind(_lifelong.jobs, _REGRETS),
-    "search": _Kind(_search.jobs, _REGRETS),
+    "search": _Kind(_search.jobs, MEASURES),
     "calibration": _Kind(_calibration.jobs, ("calibration_error", "log_likelihood")),
 }
 
@@ -43,7 +46,7 @@ def summary(specification: Specification, records: DataFrame) -> list[dict[str, 
     for entrant in specification["entrants"]:
         row = {name: entrant[name] for name in ("environment", "method")}
         here = records["environment"] == entrant["environment"]
-        some = _shown(kind, records[here & (records["method"] == entrant["method"])])
+        some = _shown(specification, records[here & (records["method"] == entrant["method"])])
         for metric in _KINDS[kind].metrics:
             values = some[metric].dropna().to_numpy()
             if len(values):
@@ -56,11 +59,12 @@ def summary(specification: Specification, records: DataFrame) -> list[dict[str, 
     return found
 
 
-def _shown(kind: str, records: DataFrame) -> DataFrame:
+def _shown(specification: Specification, records: DataFrame) -> DataFrame:
     """The rows that stand for all of one method on one environment."""
-    if kind == "search" and len(records):
-        chosen = _search.choose(records).get("scores", {}).get("configuration")
-        return records[records["configuration"] == chosen]
+    if specification["kind"] == "search" and len(records):
+        scores = choose(records, specification["criterion"])["scores"]
+        mine = [records[name] == scores.get(name) for name in CANDIDATE]
+        return records[np.logical_and(*mine)]
     for name in ("run", "step"):
         if name in records:
             records = records[records[name] == records[name].max()]

@@ -33,12 +33,15 @@ FULL: dict[str, dict[str, Any]] = {
     "search": {
         "environments": ENVIRONMENTS,
         "methods": MODELS,
-        "seeds": 1,
-        "tasks": 3,
+        "seeds": 3,
+        "tasks": 10,
         "steps": 100,
         "acquisition": "ucb",
         "draws": 128,
         "shapes": 8,
+        "contexts": (1, 8),
+        "points": 200,
+        "criterion": "study",
     },
     "calibration": {
         "environments": ("mixture1d", *ENVIRONMENTS),
@@ -55,7 +58,7 @@ _FEWER: dict[str, dict[str, Any]] = {
     "supervised": {"seeds": 5},
     "offline": {"seeds": 3, "steps": 50},
     "lifelong": {"seeds": 1, "sequences": 3},
-    "search": {"draws": 32, "steps": 50},
+    "search": {"draws": 32, "shapes": 2, "steps": 50},
     "calibration": {"seeds": 3},
 }
 
@@ -67,7 +70,7 @@ _TINY: dict[str, dict[str, Any]] = {
     "offline": {"methods": (*_POLICIES, "RandomSearch"), "tasks": 3, "steps": 8, **_SHORT},
     "lifelong": {"methods": _POLICIES, "sequences": 1, "runs": 4, "steps": 6},
     "search": {
-        **{"methods": _POLICIES, "seeds": 1, "tasks": 3, "steps": 8},
+        **{"methods": _POLICIES, "tasks": 3, "steps": 8, "points": 50},
         **{"draws": 4, "shapes": 1, **_SHORT},
     },
     "calibration": {"methods": _MODELS, "tasks": 3, "points": 50, **_SHORT},
@@ -78,14 +81,14 @@ STANDARD = {kind: FULL[kind] | _FEWER[kind] for kind in KINDS}
 SMOKE = {kind: FULL[kind] | _LITTLE | _TINY[kind] for kind in KINDS}
 PRESETS = {"standard": STANDARD, "smoke": SMOKE, "full": FULL}
 
-# Optional fields: training steps, the sizes of histories, and how the work is divided: seeds per
-# job, and how many of these an accelerator works on at once. A lifelong study begins without
-# histories, and the jobs of a search are the shapes it draws.
+# Optional fields: training steps, the budget of `learn`, the sizes of histories, and how the work
+# is divided: seeds per job, and how many of these an accelerator works on at once. A lifelong study
+# begins without histories, and the jobs of a search are the shapes it draws.
 _PAST, _CUT = ("past_tasks", "past_steps"), ("block", "chunk")
 OPTIONAL: dict[str, tuple[str, ...]] = {
-    "supervised": ("num_steps", *_PAST, *_CUT),
-    "offline": ("num_steps", *_PAST, *_CUT),
-    "lifelong": ("num_steps", *_CUT),
+    "supervised": ("num_steps", "budget", *_PAST, *_CUT),
+    "offline": ("num_steps", "budget", *_PAST, *_CUT),
+    "lifelong": ("num_steps", "budget", *_CUT),
     "search": ("num_steps", *_PAST, "chunk"),
-    "calibration": ("num_steps", *_PAST, *_CUT),
+    "calibration": ("num_steps", "budget", *_PAST, *_CUT),
 }

@@ -13,9 +13,9 @@ from jaxtyping import Int, PRNGKeyArray
 
 from metaprior.data import Tasks
 from metaprior.gp import float64
-from metaprior.lab.studies._batches import ContextSplit, judge_each, rows_of
+from metaprior.lab.studies._batches import ContextSplit, rows_of
 from metaprior.lab.studies._jobs import Columns, Job
-from metaprior.lab.studies._repetitions import histories, keys_of, train_seeds
+from metaprior.lab.studies._repetitions import histories, keys_of, learn_seeds
 from metaprior.lab.studies._specification import Specification, jobs_by_seeds
 from metaprior.meta import stack
 from metaprior.metrics import calibration_error
@@ -34,12 +34,12 @@ def run_supervised(job: Specification) -> Columns:
     seeds, chunk = tuple(job["seeds"]), job["chunk"]
     past = histories(job["environment"], job["past_tasks"], job["past_steps"], seeds, chunk)
     halves = [split(each, key=keys_of(s).tasks) for each, s in zip(past, seeds, strict=True)]
-    surrogates = train_seeds(
+    learned = learn_seeds(
         job, [each.subset(half.learn) for each, half in zip(past, halves, strict=True)]
     )
     exams = [exam(each, half) for each, half in zip(past, halves, strict=True)]
     sizes = [halves[0].context.shape[1]]
-    judged = judge_each(surrogates, stack(exams), sizes, chunk=chunk)
+    judged = learned.judge(stack(exams), sizes, chunk=chunk)
     log_density, cdf, error = (array[:, :, 0] for array in judged)
     columns = rows_of(
         {"seed": np.asarray(seeds), "held_out": range(log_density.shape[1])},
