@@ -54,6 +54,9 @@ def _add(kind: str) -> None:
             str | None,
             typer.Option(help="search: study (what the studies report) or paper (the paper's)."),
         ] = None,
+        readings: Annotated[
+            str | None, typer.Option(help="supervised: collected or uniform points, or both.")
+        ] = None,
         num_steps: Annotated[
             int | None, typer.Option(help="Training steps, for all methods.")
         ] = None,
@@ -87,7 +90,7 @@ def _add(kind: str) -> None:
         fields: dict[str, Any] = {
             **{"environments": environments, "methods": methods, "seeds": seeds, "tasks": tasks},
             **{"steps": steps, "sequences": sequences, "runs": runs, "draws": draws},
-            **{"shapes": shapes, "points": points, "criterion": criterion},
+            **{"shapes": shapes, "points": points, "criterion": criterion, "readings": readings},
             **{"num_steps": num_steps, "budget": budget},
             **{"past_tasks": past_tasks, "past_steps": past_steps, "acquisition": acquisition},
             **{"block": block, "chunk": chunk},

@@ -316,6 +316,16 @@ def test_supervised_report_stands_beside_the_paper(tmp_path):
     assert won["Fixed GP"] == ["win", "win", "win", "3/0/0"]
 
 
+def test_supervised_report_has_tables_of_each_reading(tmp_path):
+    axes = grid_of(reading=["collected", "uniform"], seed=[0], task=range(2))
+    better = np.where(axes["reading"] == "uniform", 2.0, 1.0)
+    columns = {**axes, "log_likelihood": better, "calibration_error": 0.1 * better}
+    study_report(write_study(tmp_path, "supervised", {("branin", "FPacohMap"): columns}))
+    for name, mean in (("log-likelihood", "1.000"), ("log-likelihood-uniform", "2.000")):
+        [cell] = lines_of(tmp_path / "report" / f"{name}.md")["F-PACOH-MAP"]
+        assert cell.startswith(mean)
+
+
 def test_calibration_report_by_hand(tmp_path):
     levels = np.array([0.0, 0.5, 1.0])
     frequency = np.array([[0.0, 0.6, 1.0], [0.0, 0.8, 1.0]])  # of two tasks

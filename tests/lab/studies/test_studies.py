@@ -41,19 +41,20 @@ from metaprior.lab.studies import _contenders as contenders
 from metaprior.lab.studies import _search as search
 from metaprior.lab.studies._batches import race_each, rows_of, with_room
 from metaprior.lab.studies._choice import choose
+from metaprior.lab.studies._draws import draw_numbers, draw_shapes
 from metaprior.lab.studies._entrants import RANDOM_SEARCH, search_ranges
-from metaprior.lab.studies._presets import KINDS, POLICIES
+from metaprior.lab.studies._presets import KINDS, POLICIES, SEARCHED
 from metaprior.lab.studies._repetitions import (
     VALIDATION_SEED,
     histories,
     keys_of,
     optima,
     split_each,
+    uniform_histories,
     unseen_tasks,
 )
-from metaprior.lab.studies._search import draw_numbers, draw_shapes
 from metaprior.lab.studies._supervised import split
-from metaprior.methods import FixedGP, RankWeightedGP
+from metaprior.methods import FixedGP, RankWeightedGP, known_methods
 
 SMALL = {"environments": "mixture1d", "past_tasks": 4, "past_steps": 5}
 
@@ -195,7 +196,7 @@ def test_supervised_halves_are_disjoint_and_complete(seed, num_tasks, length):
 
 
 def test_supervised_metrics_are_those_of_scikit_learn():
-    (job,) = small("supervised", "FixedGP", seeds=2)
+    (job,) = small("supervised", "FixedGP", seeds=2, readings="collected")
     columns = job.run()
     history = histories("mixture1d", 4, 5, (0, 1), None)[1]
     halves = split(history, key=keys_of(1).tasks)
@@ -220,6 +221,35 @@ def test_supervised_metrics_are_those_of_scikit_learn():
         frequency = [(norm.cdf(y[test], mean, std) <= q).mean() for q in levels]
         error = np.sqrt(np.mean((frequency - levels) ** 2))
         np.testing.assert_allclose(columns["calibration_error"][row], error, rtol=1e-6)
+
+
+def test_supervised_readings_share_tasks_and_differ_in_points():
+    collected, uniform = (
+        each("mixture1d", 4, 50, (0, 1), None) for each in (histories, uniform_histories)
+    )
+    tasks = Mixture1d().training_tasks(4, key=jr.split(keys_of(1).history)[0])
+    for past in (collected[1], uniform[1]):
+        for i, task in enumerate(Mixture1d().unstack(tasks)):
+            points = past.space.decode(past.x[i, :50])
+            np.testing.assert_allclose(past.y[i, :50], task.evaluate(points), rtol=1e-6)
+    # GP-UCB crowds around the optimum; uniform points do not.
+    near = [np.median(np.abs(p[1].x - p[1].x[:, [-1]])[:, :50]) for p in (collected, uniform)]
+    assert near[0] < near[1]
+    jobs = small("supervised", "FixedGP", seeds=1)
+    assert [job.specification["reading"] for job in jobs] == ["collected", "uniform"]
+
+
+def test_supervised_units_and_pooled_errors():
+    """One job: standardised units differ by a constant, pooled errors are one per seed."""
+    (job,) = small("supervised", "FixedGP", seeds=2, readings="uniform")
+    found = pd.DataFrame(job.run())
+    shift = found["log_likelihood_standardised"] - found["log_likelihood"]
+    for seed, past in enumerate(uniform_histories("mixture1d", 4, 5, (0, 1), None)):
+        halves = split(past, key=keys_of(seed).tasks)
+        expected = np.log(past.y[halves.learn, :5].std())
+        np.testing.assert_allclose(shift[found["seed"] == seed], expected, rtol=1e-9)
+    assert found.groupby("seed")["calibration_error_pooled"].nunique().tolist() == [1, 1]
+    assert found["calibration_error_pooled"].mean() < found["calibration_error"].mean()
 
 
 # Calibration
@@ -327,8 +357,20 @@ def test_search_draws_stay_in_their_ranges_and_repeat():
     assert draw_shapes("FixedGP", search_ranges("FixedGP"), 8, 0) == [{}]
 
 
-@pytest.mark.parametrize("name", [name for name in POLICIES if name != RANDOM_SEARCH])
-def test_search_ranges_of_every_method_of_the_paper_can_be_drawn(name):
+def test_full_studies_have_every_method_and_everybody_who_learns():
+    everybody = {*known_methods(), "Learn"} - {"AveragedGP", "Ensemble", "Guarded", "Weighed"}
+    everybody -= {"SelfStandardisedGP"}
+    for kind in ("offline", "lifelong", "supervised", "calibration"):
+        methods = set(specification_of(kind, preset="full")["methods"])
+        assert methods >= everybody
+        assert (RANDOM_SEARCH in methods) == (kind in ("offline", "lifelong"))
+    arms = {"FPacohMap+unrefined", "PacohMap+unrefined", "FPacohMap+restless"}
+    assert set(POLICIES) >= arms | {"NeuralProcess+latent"}
+    assert "Learn+versions" in specification_of("lifelong", preset="full")["methods"]
+
+
+@pytest.mark.parametrize("name", SEARCHED)
+def test_search_ranges_of_every_searched_method_can_be_drawn(name):
     ranges = search_ranges(name)
     settings = draw_shapes(name, ranges, 3, 0)[0] | draw_numbers(name, ranges, 0, 0)
     assert set(settings) == set(ranges) and len(settings) >= 3
@@ -424,7 +466,7 @@ def test_specification_of_full_studies_has_the_sizes_of_the_paper():
     sizes = {e["environment"]: (e["past_tasks"], e["past_steps"]) for e in offline["entrants"]}
     assert sizes["hartmann6"] == (30, 100) and sizes["branin"] == (20, 20)
     lifelong = specification_of("lifelong", preset="full")
-    assert [lifelong[name] for name in ("sequences", "seeds", "runs", "steps")] == [5, 5, 10, 20]
+    assert [lifelong[name] for name in ("sequences", "seeds", "runs", "steps")] == [25, 1, 10, 20]
     assert specification_of("search", preset="full")["draws"] == 128
 
 

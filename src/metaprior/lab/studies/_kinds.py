@@ -38,8 +38,9 @@ def plan(specification: Specification) -> list[Job]:
 def summary(specification: Specification, records: DataFrame) -> list[dict[str, Any]]:
     """Mean and half-width of the 95 % interval of each metric, by environment and method.
 
-    They are those of the last step, of the last run in a lifelong study, and of the chosen
-    configuration in a search. A metric that is nowhere a number is left out.
+    They are those of the last step, of the last run in a lifelong study, of the first reading in a
+    supervised one, and of the chosen configuration in a search. A metric that is nowhere a number
+    is left out.
     """
     kind = specification["kind"]
     found = []
@@ -65,6 +66,8 @@ def _shown(specification: Specification, records: DataFrame) -> DataFrame:
         scores = choose(records, specification["criterion"])["scores"]
         mine = [records[name] == scores.get(name) for name in CANDIDATE]
         return records[np.logical_and(*mine)]
+    if "reading" in records:
+        records = records[records["reading"] == specification["readings"][0]]
     for name in ("run", "step"):
         if name in records:
             records = records[records[name] == records[name].max()]

@@ -6,13 +6,25 @@ Each entry has the fields of a study of that kind; flags and files override them
 from typing import Any
 
 ENVIRONMENTS = ("branin", "camelback", "hartmann6", "glmnet", "rpart", "xgboost", "lcbench")
-LEARNERS = ("FPacohMap", "PacohMap", "ABLR", "LearnedGP", "NeuralProcess", "RankWeightedGP")
-MODELS = (*LEARNERS, "FixedGP")
-POLICIES = (*MODELS, "RandomSearch")
+# The paper's methods, and what is learned by them and by the others.
+PAPER = ("FPacohMap", "PacohMap", "ABLR", "LearnedGP", "NeuralProcess", "RankWeightedGP", "FixedGP")
+UNREFINED = ("FPacohMap+unrefined", "PacohMap+unrefined")
+SEARCHED = (*PAPER, "FPacohVI", "FPacohBNN", *UNREFINED)
+MODELS = (*SEARCHED, "FittedGP", "Learn")
+RESTLESS = ("FPacohMap+restless", "FPacohMap+unrefined+restless", "PacohMap+restless")
+POLICIES = (*MODELS, *RESTLESS, "NeuralProcess+latent", "RandomSearch")
+LIFELONG = (*MODELS, "Learn+versions", "NeuralProcess+latent", "RandomSearch")
 
-# Every field that a kind of study has, with the paper's numbers (section 5 and appendix B).
+# Every field that a kind of study has, with the paper's numbers (section 5 and appendix B) but for
+# the search, which has more validation tasks, and lifelong sequences: 25 instead of 5 with 5 seeds
+# each, since only other tasks are another sample.
 FULL: dict[str, dict[str, Any]] = {
-    "supervised": {"environments": ENVIRONMENTS, "methods": MODELS, "seeds": 25},
+    "supervised": {
+        "environments": ENVIRONMENTS,
+        "methods": MODELS,
+        "seeds": 25,
+        "readings": ("collected", "uniform"),
+    },
     "offline": {
         "environments": ENVIRONMENTS,
         "methods": POLICIES,
@@ -23,16 +35,16 @@ FULL: dict[str, dict[str, Any]] = {
     },
     "lifelong": {
         "environments": ENVIRONMENTS,
-        "methods": POLICIES,
-        "seeds": 5,
-        "sequences": 5,
+        "methods": LIFELONG,
+        "seeds": 1,
+        "sequences": 25,
         "runs": 10,
         "steps": 20,
         "acquisition": "ucb",
     },
     "search": {
         "environments": ENVIRONMENTS,
-        "methods": MODELS,
+        "methods": SEARCHED,
         "seeds": 3,
         "tasks": 10,
         "steps": 100,
@@ -53,11 +65,11 @@ FULL: dict[str, dict[str, Any]] = {
     },
 }
 
-# The paper's protocols with fewer repetitions.
+# The paper's protocols and methods with fewer repetitions.
 _FEWER: dict[str, dict[str, Any]] = {
     "supervised": {"seeds": 5},
     "offline": {"seeds": 3, "steps": 50},
-    "lifelong": {"seeds": 1, "sequences": 3},
+    "lifelong": {"sequences": 3},
     "search": {"draws": 32, "shapes": 2, "steps": 50},
     "calibration": {"seeds": 3},
 }
@@ -77,7 +89,10 @@ _TINY: dict[str, dict[str, Any]] = {
 }
 
 KINDS = tuple(FULL)
-STANDARD = {kind: FULL[kind] | _FEWER[kind] for kind in KINDS}
+_SHARED = {kind: (*PAPER, "RandomSearch") for kind in ("offline", "lifelong")}
+STANDARD = {
+    kind: FULL[kind] | {"methods": _SHARED.get(kind, PAPER)} | _FEWER[kind] for kind in KINDS
+}
 SMOKE = {kind: FULL[kind] | _LITTLE | _TINY[kind] for kind in KINDS}
 PRESETS = {"standard": STANDARD, "smoke": SMOKE, "full": FULL}
 

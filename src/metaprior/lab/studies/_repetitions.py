@@ -20,7 +20,7 @@ from metaprior.lab.environments import AbstractTask, Family, known_families
 from metaprior.lab.studies._batches import race_each
 from metaprior.lab.studies._contenders import AbstractLearned
 from metaprior.lab.studies._line_up import contender_of
-from metaprior.lab.studies._races import fixed_gp_policy, recorded
+from metaprior.lab.studies._races import fixed_gp_policy, recorded, require_points
 from metaprior.lab.studies._specification import Specification
 from metaprior.meta import stack
 
@@ -73,6 +73,30 @@ def histories(
         chunk=chunk,
     )
     return tuple(recorded(family, x, y) for x, y in zip(found.x, found.y, strict=True))
+
+
+@cache
+@float64
+def uniform_histories(
+    environment: str, num_tasks: int, run_length: int, seeds: tuple[int, ...], chunk: int | None
+) -> tuple[Tasks, ...]:
+    """For each seed, the tasks of `histories` at uniform points."""
+    family = known_families()[environment]
+
+    def sampled(task: AbstractTask, key: PRNGKeyArray):
+        key_points, key_noise = jax.random.split(key)
+        (points,) = task.uniform((run_length,), key=key_points)
+        noise = family.noise_std * jax.random.normal(key_noise, (run_length,))
+        return points, jax.vmap(task)(points) + noise
+
+    found = []
+    for seed in seeds:
+        key_tasks, key_points = jax.random.split(keys_of(seed).history)
+        drawn = _family_of(environment, seed).training_tasks(num_tasks, key=key_tasks)
+        keys = jax.random.split(key_points, require_points(drawn, run_length))
+        x, y = jax.jit(jax.vmap(sampled))(jax.tree.map(jnp.asarray, drawn), keys)
+        found.append(recorded(family, np.asarray(x), np.asarray(y)))
+    return tuple(found)
 
 
 def learn_seeds(job: Specification, past: Sequence[Tasks]) -> AbstractLearned:

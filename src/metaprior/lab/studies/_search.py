@@ -12,9 +12,6 @@ compiled anew; each is judged at all checkpoints.
 """
 
 import json
-from dataclasses import fields
-from itertools import product
-from math import exp, log
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +27,7 @@ from metaprior.lab.studies._calibration import uniform_exams
 from metaprior.lab.studies._choice import choose
 from metaprior.lab.studies._configurations import ChosenConfiguration, write_configuration
 from metaprior.lab.studies._contenders import CompiledBatch
+from metaprior.lab.studies._draws import Settings, choices_in, draw_numbers, draw_shapes
 from metaprior.lab.studies._entrants import EntrantName, method_named, search_ranges
 from metaprior.lab.studies._folder import DataFrame
 from metaprior.lab.studies._jobs import Columns, Job
@@ -44,7 +42,7 @@ from metaprior.lab.studies._repetitions import (
     unseen_tasks,
 )
 from metaprior.lab.studies._specification import Specification
-from metaprior.methods import AbstractMethod, AbstractSurrogate, is_traced, settings_of
+from metaprior.methods import AbstractMethod, AbstractSurrogate, settings_of
 from metaprior.metrics import calibration_error
 
 KIND = "metaprior.lab.studies:run_search"
@@ -53,9 +51,6 @@ DRAW_SEED = 0
 EARLY, LAST_STEPS = 20, 50
 # A number for the keys of the points that are predicted.
 EXAM = 1
-
-Ranges = dict[str, list[Any]]
-Settings = dict[str, Any]
 
 
 def jobs(specification: Specification) -> list[Job]:
@@ -88,7 +83,7 @@ def _parts(entrant: Specification, specification: Specification) -> list[Specifi
         drawn = ranges.pop("num_steps", None)
         fixed = [entrant["settings"]["num_steps"]]
         searched = drawn is not None and "num_steps" not in specification
-        checkpoints = sorted(_choices("num_steps", drawn)) if searched else fixed
+        checkpoints = sorted(choices_in("num_steps", drawn)) if searched else fixed
     shapes = draw_shapes(method, ranges, specification["shapes"], DRAW_SEED)
     draws = range(specification["draws"])
     return [
@@ -102,56 +97,6 @@ def _parts(entrant: Specification, specification: Specification) -> list[Specifi
         for i, shape in enumerate(shapes)
         if draws[i :: len(shapes)]
     ]
-
-
-def sizes_in(method: str, ranges: Ranges) -> list[str]:
-    """Settings that decide the shapes of compiled code: whatever is not traced.
-
-    Trainings in one batch may differ in length.
-    """
-    configured = method_named(method)
-    free = {setting.name for setting in fields(configured) if is_traced(setting)}
-    if configured.trains_in_batches:
-        free.add("num_steps")
-    return [name for name in ranges if name not in free]
-
-
-def draw_shapes(method: str, ranges: Ranges, num: int, seed: int) -> list[Settings]:
-    """At most `num` different settings of the sizes, all of them if there are no more."""
-    names = sizes_in(method, ranges)
-    every = [
-        dict(zip(names, values, strict=True))
-        for values in product(*(_choices(name, ranges[name]) for name in names))
-    ]
-    if len(every) <= num:
-        return every
-    chosen = np.random.default_rng([seed, 0]).choice(len(every), size=num, replace=False)
-    return [every[i] for i in sorted(chosen.tolist())]
-
-
-def draw_numbers(method: str, ranges: Ranges, index: int, seed: int) -> Settings:
-    """The settings of configuration `index` that are not sizes."""
-    # A stream for each configuration, so that it does not depend on which others are drawn.
-    rng = np.random.default_rng([seed, 1, index])
-    sizes = sizes_in(method, ranges)
-    return {name: _drawn(name, ranges[name], rng) for name in ranges if name not in sizes}
-
-
-def _drawn(name: str, described: list[Any], rng: np.random.Generator) -> Any:
-    if described[0] == "log-uniform":
-        _, low, high = described
-        return exp(rng.uniform(log(low), log(high)))
-    choices = _choices(name, described)
-    return choices[int(rng.integers(len(choices)))]
-
-
-def _choices(name: str, described: list[Any]) -> list[Any]:
-    if described[0] != "choice":
-        raise ValueError(
-            f"The range of {name} is {described!r}; give ['log-uniform', low, high] for a number "
-            "or ['choice', [...]] for anything."
-        )
-    return list(described[1])
 
 
 @float64

@@ -136,6 +136,9 @@ def _checked(name: str, value: Any) -> Any:
                 f"`budget` is {value!r}; name one, since seconds give other records each time."
             )
         return budget_named(value).name
+    if name == "readings":
+        known = ("collected", "uniform")
+        return _names(name, value, lambda one: one if one in known else None, known)
     if name == "criterion":
         if value not in CRITERIA:
             raise ValueError(f"There is no criterion {value!r}; give {' or '.join(CRITERIA)}.")
