@@ -13,7 +13,7 @@ same runs:
     with, and 3 random   the same, and three numbers drawn at random for each task
     3 random only        these numbers alone
 
-`lcbench`: neural networks on 35 data sets (`benchmarks/tables`); rows, classes and columns of the
+`lcbench`: neural networks on 35 data sets; rows, classes and columns of the
 data set are known. `hills`: simulated, drawn anew for every seed: a hill whose top moves with the
 temperature of the day, which is known, and a little by itself. Both have 2,000 configurations.
 
@@ -41,12 +41,12 @@ from jaxtyping import Float
 from scipy.stats import t as student
 
 from benchmarks._processes import in_workers
+from benchmarks._tables import LCBENCH
 from metaprior.belief import Prior
 from metaprior.bo import Optimizer
 from metaprior.data import Integer, Real, Space, Tasks
 
-TABLE = Path(__file__).parent / "tables" / "lcbench.npz"
-LCBENCH = Space(
+LCBENCH_SPACE = Space(
     batch_size=Integer(16, 512, log=True),
     learning_rate=Real(1e-4, 1e-1, log=True),
     momentum=Real(0.1, 0.99),
@@ -127,7 +127,7 @@ def record_of(family: str, seed: int, variant: str, num_tasks: int | None = None
     """One prior: learned, asked, and judged."""
     from metaprior.learning import learn
 
-    table = lcbench(TABLE) if family == "lcbench" else hills(seed)
+    table = lcbench(LCBENCH) if family == "lcbench" else hills(seed)
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(table.values))
     past, unseen = order[:NUM_PAST].tolist(), order[NUM_PAST:].tolist()[:num_tasks]
@@ -154,10 +154,12 @@ def record_of(family: str, seed: int, variant: str, num_tasks: int | None = None
 def lcbench(path: Path) -> Table:
     """The table in the file."""
     with np.load(path, allow_pickle=False) as arrays:
-        columns = [arrays[name].tolist() for name in LCBENCH.names]
-        rows = [dict(zip(LCBENCH.names, row, strict=True)) for row in zip(*columns, strict=True)]
+        columns = [arrays[name].tolist() for name in LCBENCH_SPACE.names]
+        rows = [
+            dict(zip(LCBENCH_SPACE.names, row, strict=True)) for row in zip(*columns, strict=True)
+        ]
         known = {name: arrays[f"task_{name}"] for name in KNOWN}
-        return Table(LCBENCH, rows, arrays["val_accuracy"].astype(float), known)
+        return Table(LCBENCH_SPACE, rows, arrays["val_accuracy"].astype(float), known)
 
 
 def hills(seed: int) -> Table:

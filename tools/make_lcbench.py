@@ -1,6 +1,6 @@
-"""The table of `benchmarks.task_features`, made from the Parquet file of LCBench's final values.
+"""The shipped table of LCBench, made from the Parquet file of LCBench's final values.
 
-    python tools/make_lcbench.py lcbench.parquet benchmarks/tables/lcbench.npz
+    python tools/make_lcbench.py lcbench.parquet src/metaprior/lab/environments/tables/lcbench.npz
 
 Needs pandas and pyarrow. All tasks have the same configurations, in the same order; they are
 written once.

@@ -1,8 +1,8 @@
 """Tasks as finite pools: configurations in the unit cube, and the value of each of them.
 
 LCBench (Zimmer, Lindauer and Hutter 2021) is 35 data sets by the same 2,000 configurations of a
-neural network (`benchmarks/tables`); GLMNET, RPart and XGBoost are shipped with the package, and
-their configurations differ from task to task. Which tasks choose (development) and which are
+neural network; the configurations of GLMNET, RPart and XGBoost differ from task to task. All are
+shipped with the package. Which tasks choose (development) and which are
 reported (test) is fixed in `split.json`; the test tasks of the shipped tables are the paper's.
 """
 
@@ -15,10 +15,10 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 import metaprior as mp
+from benchmarks._tables import LCBENCH
 from metaprior.data import Space
 
 SPLIT = Path(__file__).parent / "split.json"
-LCBENCH = Path(__file__).parent.parent / "tables" / "lcbench.npz"
 TABLES = ("glmnet", "rpart", "xgboost")
 FAMILIES = ("lcbench", *TABLES)
 # Families whose tasks all have the same configurations, row by row.

@@ -1,6 +1,6 @@
 """LCBench tasks: accuracy, and what training costs, of any configuration.
 
-The table (`benchmarks/tables`) has 2,000 configurations of a neural network on 35 data sets, and
+The table has 2,000 configurations of a neural network on 35 data sets, and
 hosts ask anywhere between them. Accuracy is therefore that of a fixed regressor per data set, extra
 trees that were fitted to all its rows: it returns the recorded accuracy at a recorded configuration
 and never leaves the range of those recorded. The nearest recorded configuration would be simpler
@@ -12,18 +12,17 @@ The cost is a proxy, `log(max_units * num_layers)`, and the same function on eve
 
 import json
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
 from sklearn.ensemble import ExtraTreesRegressor
 
+from benchmarks._tables import LCBENCH
 from benchmarks.field._pools import LCBENCH_SPACE as SPACE
 from benchmarks.field._pools import SPLIT
 from benchmarks.hosts._tasks import Point, Task
 from metaprior.bo import hypervolume, on_front
 
-TABLE = Path(__file__).parent.parent / "tables" / "lcbench.npz"
 OBJECTIVES = {"accuracy": "maximize", "cost": "minimize"}
 NUM_TREES = 100
 # The front: sizes tried for every recorded configuration, then for those near the front.
@@ -33,7 +32,7 @@ LAYERS, COARSE, FINE, NUM_NEAR = (1, 2, 3, 4), 9, 65, 100
 @cache
 def table() -> dict[str, np.ndarray]:
     """The arrays of the table."""
-    with np.load(TABLE) as arrays:
+    with np.load(LCBENCH) as arrays:
         return {name: arrays[name] for name in arrays}
 
 

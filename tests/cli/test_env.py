@@ -26,7 +26,7 @@ def test_env_list_as_json():
     families = json.loads(invoke("env", "list", "--json").stdout)
     assert [family["name"] for family in families] == [
         *("mixture1d", "branin", "camelback", "hartmann6"),
-        *("glmnet", "rpart", "xgboost"),
+        *("glmnet", "rpart", "xgboost", "lcbench"),
     ]
     assert families[4] == {
         "name": "glmnet",

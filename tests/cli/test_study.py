@@ -21,7 +21,7 @@ TINY = ("--smoke", "--environments", "mixture1d", "--num-steps", 20)
 PAST = ("--past-tasks", 4, "--past-steps", 4)
 # By kind: what makes it tiny, and how many jobs that is.
 KINDS = {
-    "supervised": ((*PAST, "--methods", "FixedGP", "--seeds", 2), 2),
+    "supervised": ((*PAST, "--methods", "FixedGP", "--seeds", 2), 4),
     "offline": (
         (*PAST, "--methods", "FixedGP,RandomSearch", "--tasks", 2, "--steps", 3, "--seeds", 1),
         2,
@@ -51,6 +51,9 @@ def test_study_of_every_kind_runs_and_resumes(kind, tmp_path):
     if kind == "search":
         settings = json.loads((out / "configurations/mixture1d/FixedGP.json").read_text())
         assert settings["searched"]["configurations"] == 2
+        assert settings["searched"]["criterion"] == "study"
+        other = json.loads((out / "configurations-by-paper/mixture1d/FixedGP.json").read_text())
+        assert other["searched"]["criterion"] == "paper"
     before = read_records(out)
     again = invoke("study", kind, "--out", out, *TINY, *sizes)
     assert again.exit_code == 0, again.stderr

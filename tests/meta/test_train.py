@@ -17,8 +17,10 @@ from metaprior.meta import (
     gp_hyper_prior,
     measurement_sizes,
     meta_data,
+    stack,
     train,
     train_many,
+    train_many_at,
 )
 
 KEY = jax.random.key(0)
@@ -269,14 +271,11 @@ def test_train_many_equals_separate_trainings():
     keys = jax.random.split(jax.random.key(9), 3)
     shared = make_objective()
 
-    def stack(*values):
-        return jnp.stack(values) if eqx.is_array(values[0]) else values[0]
-
-    models = jax.tree.map(stack, *starts)
+    models = stack(starts)
     others = [eqx.tree_at(lambda o: o.data, make_objective(kappa=k), None) for k in kappas]
     objectives = eqx.tree_at(
         lambda o: o.data,
-        jax.tree.map(stack, *others),
+        stack(others),
         shared.data,
         is_leaf=lambda leaf: leaf is None,
     )
@@ -296,3 +295,18 @@ def test_train_many_equals_separate_trainings():
         for name, values in alone.history.items():
             np.testing.assert_allclose(together.history[name][i], values, rtol=1e-8)
     assert together.model.mean.network.activation is counted_tanh
+
+
+def test_train_many_at_equals_one_training_per_checkpoint():
+    """Checkpoints inside and at the end of a compiled chunk of steps."""
+    models, objectives = stack([toy(), toy()]), stack([noisy(0.0), noisy(2.0)])
+    schedules = Schedule(jnp.asarray([0.01, 0.02]), jnp.ones(2), jnp.zeros(2))
+    keys, checkpoints = jax.random.split(KEY), (3, 100, 130)
+    how = {"keys": keys, "shared_data": False}
+    found = train_many_at(models, objectives, schedules, checkpoints, **how)
+    assert len(found) == 3
+    for model, num_steps in zip(found, checkpoints, strict=True):
+        assert_equal(model, train_many(models, objectives, schedules, num_steps, **how).model)
+    for wrong in ((), (5, 5), (0, 4)):
+        with pytest.raises(ValueError, match="give rising numbers >= 1"):
+            train_many_at(models, objectives, schedules, wrong, **how)

@@ -32,7 +32,10 @@ def _add(kind: str) -> None:
         full: Annotated[bool, typer.Option("--full", help="The paper's sizes.")] = False,
         spec: Annotated[Path | None, typer.Option(help="TOML file with fields to set.")] = None,
         environments: Annotated[str | None, typer.Option(help="Names, with commas.")] = None,
-        methods: Annotated[str | None, typer.Option(help="Names, with commas.")] = None,
+        methods: Annotated[
+            str | None,
+            typer.Option(help="Names, with commas; variants after a plus sign."),
+        ] = None,
         seeds: Annotated[
             int | None, typer.Option(help="Repetitions, each with its own key.")
         ] = None,
@@ -46,14 +49,24 @@ def _add(kind: str) -> None:
         shapes: Annotated[
             int | None, typer.Option(help="search: different sizes of those.")
         ] = None,
-        points: Annotated[int | None, typer.Option(help="calibration: points to predict.")] = None,
+        points: Annotated[int | None, typer.Option(help="Points to predict of a task.")] = None,
+        criterion: Annotated[
+            str | None,
+            typer.Option(help="search: study (what the studies report) or paper (the paper's)."),
+        ] = None,
+        readings: Annotated[
+            str | None, typer.Option(help="supervised: collected or uniform points, or both.")
+        ] = None,
         num_steps: Annotated[
             int | None, typer.Option(help="Training steps, for all methods.")
+        ] = None,
+        budget: Annotated[
+            str | None, typer.Option(help="Of `learn`: fast, normal or thorough.")
         ] = None,
         past_tasks: Annotated[int | None, typer.Option(help="Past runs to learn from.")] = None,
         past_steps: Annotated[int | None, typer.Option(help="Points per past run.")] = None,
         acquisition: Annotated[
-            str | None, typer.Option(help="ucb (the paper's) or restless (the library's default).")
+            str | None, typer.Option(help="ucb (the paper's), restless (the library's) or latent.")
         ] = None,
         configurations: Annotated[
             Path | None, typer.Option(help="Folder of a search: its settings are used.")
@@ -77,7 +90,8 @@ def _add(kind: str) -> None:
         fields: dict[str, Any] = {
             **{"environments": environments, "methods": methods, "seeds": seeds, "tasks": tasks},
             **{"steps": steps, "sequences": sequences, "runs": runs, "draws": draws},
-            **{"shapes": shapes, "points": points, "num_steps": num_steps},
+            **{"shapes": shapes, "points": points, "criterion": criterion, "readings": readings},
+            **{"num_steps": num_steps, "budget": budget},
             **{"past_tasks": past_tasks, "past_steps": past_steps, "acquisition": acquisition},
             **{"block": block, "chunk": chunk},
         }

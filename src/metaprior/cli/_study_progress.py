@@ -55,6 +55,8 @@ def title(job: Job | None) -> str:
         return ""
     told = job.specification
     words = f"{told['method']} on {told['environment']}"
+    if "reading" in told:
+        words = f"{words}, {told['reading']} points"
     for name in ("configurations", "pairs", "seeds"):
         if name in told:
             several = told[name]

@@ -17,6 +17,8 @@ from rich.table import Table as Grid
 from metaprior.cli._study_progress import StudyProgress, title
 from metaprior.lab.studies import (
     CONFIGURATIONS,
+    CRITERIA,
+    DataFrame,
     JobsReport,
     holds_study,
     plan,
@@ -66,10 +68,7 @@ def run_study(
         found["summary"] = summary(specification, records)
         found["written"] = []
         if kind == "search":
-            written, without = write_configurations(out / CONFIGURATIONS, specification, records)
-            found["written"] += [str(path) for path in written]
-            for sentence in without:
-                _say(console, sentence)
+            found["written"] += _write_choices(out, specification, records, console)
         with _spoken(console):
             found["written"] += _drawn(out, console)
     if as_json:
@@ -77,6 +76,21 @@ def run_study(
     else:
         _print(found, Console())
     return report.exit_code
+
+
+def _write_choices(
+    out: Path, specification: dict[str, Any], records: DataFrame, console: Console
+) -> list[str]:
+    """The configurations chosen by the search's criterion, and beside them those of the others."""
+    paths = []
+    for criterion in CRITERIA:
+        asked = criterion == specification["criterion"]
+        folder = out / (CONFIGURATIONS if asked else f"{CONFIGURATIONS}-by-{criterion}")
+        written, without = write_configurations(folder, specification, records, criterion)
+        paths += [str(path) for path in written]
+        for sentence in without if asked else ():
+            _say(console, sentence)
+    return paths
 
 
 def draw(folder: Path) -> list[Path]:

@@ -39,4 +39,5 @@ from metaprior.meta._train import Trained as Trained
 from metaprior.meta._train import Trainings as Trainings
 from metaprior.meta._train import train as train
 from metaprior.meta._train import train_many as train_many
+from metaprior.meta._train import train_many_at as train_many_at
 from metaprior.meta._variational_objective import VariationalObjective as VariationalObjective

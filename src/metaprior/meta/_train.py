@@ -8,6 +8,7 @@ traced values, so a batch of trainings is one `vmap`.
 
 import abc
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -127,6 +128,40 @@ def train_many(
     start = models, objectives, schedules, keys
     state, history = _run(_start_many, steps, start, num_steps_each, not may_diverge, on_progress)
     return Trained(_unflatten_many(models, state.flat), history)
+
+
+@float64
+def train_many_at(
+    models: PyTree,
+    objectives: AbstractObjective,
+    schedules: Schedule,
+    checkpoints: Sequence[int],
+    *,
+    keys: Key[Array, " batch"],
+    shared_data: bool = True,
+    chunk: int | None = None,
+) -> list[PyTree]:
+    """The models of one batch of trainings after each of the numbers of steps `checkpoints`.
+
+    They are what `train_many` returns for each number by itself, for the price of the largest.
+    Numbers of a training that diverged are not finite.
+
+    - `checkpoints`: rising; the other arguments are those of `train_many`.
+    """
+    if not checkpoints or any(b <= a for a, b in pairwise([0, *checkpoints])):
+        raise ValueError(f"`checkpoints` is {list(checkpoints)}; give rising numbers >= 1.")
+    chunk = chunk_here(chunk)
+    schedules = jax.tree.map(lambda value: jnp.asarray(value, float), schedules)
+    states, found = _start_many(models, schedules), []
+    for begin, end in pairwise([0, *checkpoints]):
+        for first in range(begin, end, CHUNK):
+            counts = jnp.asarray(min(CHUNK, end - first))
+            states, _ = _chunk_many(
+                *(models, states, objectives, schedules, keys),
+                *(jnp.asarray(first), counts, shared_data, chunk),
+            )
+        found.append(_unflatten_many(models, states.flat))
+    return found
 
 
 class Trainings:

@@ -8,6 +8,7 @@ from metaprior.methods._gp_surrogate import GPPosterior as GPPosterior
 from metaprior.methods._gp_surrogate import GPSurrogate as GPSurrogate
 from metaprior.methods._gradient import AbstractGradientMethod as AbstractGradientMethod
 from metaprior.methods._gradient import can_train_together as can_train_together
+from metaprior.methods._gradient import meta_train_at as meta_train_at
 from metaprior.methods._gradient import meta_train_each as meta_train_each
 from metaprior.methods._gradient import meta_train_many as meta_train_many
 from metaprior.methods._gradient import start_trainings as start_trainings

@@ -4,7 +4,7 @@ import abc
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -24,6 +24,7 @@ from metaprior.meta import (
     stack,
     train,
     train_many,
+    train_many_at,
 )
 from metaprior.methods._method import AbstractMethod, AbstractSurrogate, OnProgress, is_traced
 
@@ -112,15 +113,16 @@ def meta_train_many(
     objectives = eqx.tree_at(
         lambda o: o.data, eqx.filter_vmap(one)(numbers), data, is_leaf=lambda x: x is None
     )
-    return _train_batch(
-        first,
-        numbers,
+    batch = _begun(first, numbers, objectives, stack([standardiser] * len(methods)), keys)
+    trained = train_many(
+        batch.models,
         objectives,
-        stack([standardiser] * len(methods)),
+        batch.schedules,
         first.num_steps,
-        keys,
+        keys=batch.keys,
         on_progress=on_progress,
     )
+    return batch.surrogates(trained.model)
 
 
 @float64
@@ -143,6 +145,75 @@ def meta_train_each(
       share compiled code. A batch of a step has a task more than once if there are too few.
     - `chunk`, `may_diverge`: as in `metaprior.meta.train_many`.
     """
+    batch = _batch(methods, tasks, keys, room)
+    trained = train_many(
+        batch.models,
+        batch.objectives,
+        batch.schedules,
+        [method.num_steps for method in methods],
+        keys=batch.keys,
+        shared_data=False,
+        chunk=chunk,
+        may_diverge=may_diverge,
+        on_progress=on_progress,
+    )
+    return batch.surrogates(trained.model)
+
+
+@float64
+def meta_train_at(
+    methods: Sequence[AbstractGradientMethod],
+    tasks: Sequence[Tasks],
+    checkpoints: Sequence[int],
+    *,
+    keys: Key[Array, " batch"],
+    chunk: int | None = None,
+) -> list[AbstractSurrogate]:
+    """What `meta_train_each` returns for each of several numbers of steps, from one training.
+
+    Numbers of a training that diverged are not finite.
+
+    - `checkpoints`: rising numbers of steps, in place of those of the configurations.
+    """
+    batch = _batch(methods, tasks, keys, None)
+    models = train_many_at(
+        batch.models,
+        batch.objectives,
+        batch.schedules,
+        checkpoints,
+        keys=batch.keys,
+        shared_data=False,
+        chunk=chunk,
+    )
+    return [batch.surrogates(model) for model in models]
+
+
+class _Batch(NamedTuple):
+    """Trainings that have not begun, each on its own tasks; everything has a batch axis."""
+
+    first: AbstractGradientMethod
+    numbers: dict[str, Shaped[Array, " batch"]]
+    models: Any
+    objectives: AbstractObjective
+    schedules: Schedule
+    standardisers: Standardiser
+    keys: Key[Array, " batch"]
+
+    def surrogates(self, models: Any) -> AbstractSurrogate:
+        """What the trained models can be used as."""
+
+        def one(model, numbers, standardiser):
+            return _with(self.first, numbers).surrogate(model, standardiser)
+
+        return eqx.filter_vmap(one)(models, self.numbers, self.standardisers)
+
+
+def _batch(
+    methods: Sequence[AbstractGradientMethod],
+    tasks: Sequence[Tasks],
+    keys: Key[Array, " batch"],
+    room: int | None,
+) -> _Batch:
     first, numbers = methods[0], _numbers(methods, may_differ=("num_steps",))
     prepared = [_prepare(each, room) for each in tasks]
     objectives = stack(
@@ -151,30 +222,18 @@ def meta_train_each(
             for method, each, (_, data) in zip(methods, tasks, prepared, strict=True)
         ]
     )
-    return _train_batch(
-        first,
-        numbers,
-        objectives,
-        stack([standardiser for standardiser, _ in prepared]),
-        [method.num_steps for method in methods],
-        keys,
-        shared_data=False,
-        chunk=chunk,
-        may_diverge=may_diverge,
-        on_progress=on_progress,
-    )
+    standardisers = stack([standardiser for standardiser, _ in prepared])
+    return _begun(first, numbers, objectives, standardisers, keys)
 
 
-def _train_batch(
+def _begun(
     first: AbstractGradientMethod,
     numbers: dict[str, Shaped[Array, " batch"]],
     objectives: AbstractObjective,
     standardisers: Standardiser,
-    num_steps: int | Sequence[int],
     keys: Key[Array, " batch"],
-    **how: Any,
-) -> AbstractSurrogate:
-    """Initialise, train and wrap; everything but the data of the objectives has a batch axis."""
+) -> _Batch:
+    """Initialised models; everything but the data of the objectives has a batch axis."""
     split = jax.vmap(jax.random.split)(keys)
     num_columns = standardisers.x_mean.shape[-1]
 
@@ -183,10 +242,7 @@ def _train_batch(
         return method.initial(num_columns, key=key), method._schedule()
 
     models, schedules = eqx.filter_vmap(start)(numbers, split[:, 0])
-    trained = train_many(models, objectives, schedules, num_steps, keys=split[:, 1], **how)
-    return eqx.filter_vmap(
-        lambda model, numbers, standardiser: _with(first, numbers).surrogate(model, standardiser)
-    )(trained.model, numbers, standardisers)
+    return _Batch(first, numbers, models, objectives, schedules, standardisers, split[:, 1])
 
 
 @float64

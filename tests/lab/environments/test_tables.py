@@ -251,7 +251,9 @@ def test_table_is_a_value_and_explains_misuse():
     assert Table("rpart") == Table("rpart") and hash(Table("rpart")) == hash(Table("rpart"))
     assert Table("rpart") != Table("rpart", run_length=5)
     assert Table("rpart", num_tasks=3, noise_std=0.1).num_tasks == 3
-    with pytest.raises(ValueError, match="no table 'svm'; name one of glmnet, rpart, xgboost"):
+    with pytest.raises(
+        ValueError, match="no table 'svm'; name one of glmnet, rpart, xgboost, lcbench"
+    ):
         Table("svm")
     with pytest.raises(ValueError, match="`run_length` of Table is 0"):
         Table("rpart", run_length=0)
@@ -265,7 +267,7 @@ def test_table_is_a_value_and_explains_misuse():
 def test_table_files_are_small_and_documented():
     folder = resources.files("metaprior.lab.environments") / "tables"
     sizes = {each.name: len(each.read_bytes()) for each in folder.iterdir()}
-    others = {"README.md", "model_selection.npz"}
+    others = {"README.md", "model_selection.npz", "lcbench.npz", "lcbench_split.json"}
     assert set(sizes) == {*others, *(f"{name}.npz" for name in NAMES)}
     assert sum(size for name, size in sizes.items() if name not in others) < 1_000_000
     assert "What they are not" in (folder / "README.md").read_text()

@@ -17,7 +17,7 @@ from metaprior.lab.plots import study_report
 from metaprior.lab.plots._estimates import compare_with_others, curve, measured
 from metaprior.lab.plots._lifelong_report import accumulated
 from metaprior.lab.plots._offline_report import offline_report
-from metaprior.lab.plots._search_report import best_so_far
+from metaprior.lab.plots._search_report import SCORES, best_so_far
 from metaprior.lab.plots._tables import markdown
 from metaprior.lab.studies import (
     Job,
@@ -316,6 +316,16 @@ def test_supervised_report_stands_beside_the_paper(tmp_path):
     assert won["Fixed GP"] == ["win", "win", "win", "3/0/0"]
 
 
+def test_supervised_report_has_tables_of_each_reading(tmp_path):
+    axes = grid_of(reading=["collected", "uniform"], seed=[0], task=range(2))
+    better = np.where(axes["reading"] == "uniform", 2.0, 1.0)
+    columns = {**axes, "log_likelihood": better, "calibration_error": 0.1 * better}
+    study_report(write_study(tmp_path, "supervised", {("branin", "FPacohMap"): columns}))
+    for name, mean in (("log-likelihood", "1.000"), ("log-likelihood-uniform", "2.000")):
+        [cell] = lines_of(tmp_path / "report" / f"{name}.md")["F-PACOH-MAP"]
+        assert cell.startswith(mean)
+
+
 def test_calibration_report_by_hand(tmp_path):
     levels = np.array([0.0, 0.5, 1.0])
     frequency = np.array([[0.0, 0.6, 1.0], [0.0, 0.8, 1.0]])  # of two tasks
@@ -341,12 +351,11 @@ def test_calibration_report_by_hand(tmp_path):
 
 
 def test_search_report_by_hand(tmp_path):
+    """Twice as long a training was twice as bad."""
     scores = np.array([[3.0, 5.0], [np.nan, np.nan], [1.0, 2.0], [2.0, 9.0]])
-    columns = {
-        **grid_of(configuration=range(4), seed=[1000], task=range(2)),
-        "simple_regret": scores.ravel(),
-        "inference_regret": scores.ravel(),
-    }
+    scores = np.stack([scores, 2 * scores], axis=1).ravel()
+    columns = grid_of(configuration=range(4), num_steps=(10, 20), seed=[1000], task=range(2))
+    columns |= dict.fromkeys(SCORES, scores)
     curve = best_so_far(pandas.DataFrame(columns), "simple_regret")
     np.testing.assert_array_equal(curve.x, [1, 2, 3, 4])
     np.testing.assert_array_equal(curve.mean, [4.0, 4.0, 1.5, 1.5])
@@ -364,15 +373,15 @@ def test_search_report_by_hand(tmp_path):
     names = {path.name for path in study_report(folder)}
     assert {"best-simple-regret-so-far.png", "configurations.tex"} <= names
     rows = lines_of(folder / "report" / "configurations.md")
-    expected = ["1.00", "1.50", "–", "4 (1)", "kappa = 0.0123, num_steps = 4000"]
+    expected = ["1.00", "–", "1.50", "–", "–", "–", "4 (1)", "kappa = 0.0123, num_steps = 4000"]
     assert rows["F-PACOH-MAP"] == expected
 
 
 def test_search_report_of_an_unfinished_search_is_a_figure(tmp_path):
     columns = {
-        **grid_of(configuration=range(2), seed=[1000], task=[0]),
+        **grid_of(configuration=range(2), num_steps=[10], seed=[1000], task=[0]),
+        **dict.fromkeys(SCORES, np.full(2, np.nan)),
         "simple_regret": np.array([0.5, 0.4]),
-        "inference_regret": np.full(2, np.nan),
     }
     paths = study_report(write_study(tmp_path, "search", {("rpart", "ABLR"): columns}))
     assert [path.name for path in paths] == [

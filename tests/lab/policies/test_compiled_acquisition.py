@@ -9,8 +9,12 @@ import numpy as np
 import pytest
 
 from metaprior.data import empty_run, run_of
-from metaprior.lab.policies import CompiledConfidenceBound, CompiledRestlessBound
-from metaprior.methods import Moments
+from metaprior.lab.policies import (
+    CompiledConfidenceBound,
+    CompiledLatentBound,
+    CompiledRestlessBound,
+)
+from metaprior.methods import AbstractPosterior, Moments
 from tests.moments_only import MomentsOnly
 
 KEY = jr.key(0)
@@ -31,6 +35,12 @@ def test_compiled_confidence_bound_by_hand():
     """At x = 0.5: mean 1.5, variance of an observation 0.25 + 2 = 2.25, so 1.5 + 4 * 1.5."""
     score = CompiledConfidenceBound(beta=4.0).score(Line(), RUN, ANCHORS, key=KEY)
     assert score(jnp.array([0.5])) == pytest.approx(7.5, rel=1e-12)
+
+
+def test_compiled_latent_bound_leaves_the_noise_of_observations_out():
+    """At x = 0.5: mean 1.5, variance of the function 0.25, so 1.5 + 4 * 0.5."""
+    score = CompiledLatentBound(beta=4.0).score(Line(), RUN, ANCHORS, key=KEY)
+    assert score(jnp.array([0.5])) == pytest.approx(3.5, rel=1e-12)
 
 
 # Half a reach, a reach and two reaches from the nearest query: how much of the noise is news.

@@ -17,7 +17,6 @@ from sklearn.gaussian_process.kernels import RBF
 from metaprior.data import Tasks, empty_run
 from metaprior.lab.environments import (
     TEST_IDS,
-    VALIDATION_IDS,
     Mixture1d,
     Table,
     TableTask,
@@ -38,22 +37,24 @@ from metaprior.lab.studies import (
     specification_of,
     summary,
 )
-from metaprior.lab.studies import _lifelong as lifelong
+from metaprior.lab.studies import _contenders as contenders
 from metaprior.lab.studies import _search as search
 from metaprior.lab.studies._batches import race_each, rows_of, with_room
+from metaprior.lab.studies._choice import choose
+from metaprior.lab.studies._draws import draw_numbers, draw_shapes
 from metaprior.lab.studies._entrants import RANDOM_SEARCH, search_ranges
-from metaprior.lab.studies._presets import KINDS, POLICIES
+from metaprior.lab.studies._presets import KINDS, POLICIES, SEARCHED
 from metaprior.lab.studies._repetitions import (
     VALIDATION_SEED,
     histories,
     keys_of,
     optima,
     split_each,
+    uniform_histories,
     unseen_tasks,
 )
-from metaprior.lab.studies._search import draw_numbers, draw_shapes
 from metaprior.lab.studies._supervised import split
-from metaprior.methods import FixedGP, RankWeightedGP
+from metaprior.methods import FixedGP, RankWeightedGP, known_methods
 
 SMALL = {"environments": "mixture1d", "past_tasks": 4, "past_steps": 5}
 
@@ -88,7 +89,7 @@ def test_unseen_tasks_of_tables_are_validation_datasets_in_a_search_only():
     seen = unseen_tasks("glmnet", 3, (VALIDATION_SEED, VALIDATION_SEED + 1))
     reported = unseen_tasks("glmnet", 99, (0, 1))
     assert isinstance(seen, TableTask) and isinstance(reported, TableTask)
-    assert set(np.asarray(seen.data_id).ravel()) == set(VALIDATION_IDS)
+    assert not set(np.asarray(seen.data_id).ravel()) & set(TEST_IDS)
     assert set(np.asarray(reported.data_id).ravel()) <= set(TEST_IDS)
     assert reported.data_id.shape == optima("glmnet", 99, (0, 1)).shape == (2, 12)
 
@@ -195,7 +196,7 @@ def test_supervised_halves_are_disjoint_and_complete(seed, num_tasks, length):
 
 
 def test_supervised_metrics_are_those_of_scikit_learn():
-    (job,) = small("supervised", "FixedGP", seeds=2)
+    (job,) = small("supervised", "FixedGP", seeds=2, readings="collected")
     columns = job.run()
     history = histories("mixture1d", 4, 5, (0, 1), None)[1]
     halves = split(history, key=keys_of(1).tasks)
@@ -222,6 +223,35 @@ def test_supervised_metrics_are_those_of_scikit_learn():
         np.testing.assert_allclose(columns["calibration_error"][row], error, rtol=1e-6)
 
 
+def test_supervised_readings_share_tasks_and_differ_in_points():
+    collected, uniform = (
+        each("mixture1d", 4, 50, (0, 1), None) for each in (histories, uniform_histories)
+    )
+    tasks = Mixture1d().training_tasks(4, key=jr.split(keys_of(1).history)[0])
+    for past in (collected[1], uniform[1]):
+        for i, task in enumerate(Mixture1d().unstack(tasks)):
+            points = past.space.decode(past.x[i, :50])
+            np.testing.assert_allclose(past.y[i, :50], task.evaluate(points), rtol=1e-6)
+    # GP-UCB crowds around the optimum; uniform points do not.
+    near = [np.median(np.abs(p[1].x - p[1].x[:, [-1]])[:, :50]) for p in (collected, uniform)]
+    assert near[0] < near[1]
+    jobs = small("supervised", "FixedGP", seeds=1)
+    assert [job.specification["reading"] for job in jobs] == ["collected", "uniform"]
+
+
+def test_supervised_units_and_pooled_errors():
+    """One job: standardised units differ by a constant, pooled errors are one per seed."""
+    (job,) = small("supervised", "FixedGP", seeds=2, readings="uniform")
+    found = pd.DataFrame(job.run())
+    shift = found["log_likelihood_standardised"] - found["log_likelihood"]
+    for seed, past in enumerate(uniform_histories("mixture1d", 4, 5, (0, 1), None)):
+        halves = split(past, key=keys_of(seed).tasks)
+        expected = np.log(past.y[halves.learn, :5].std())
+        np.testing.assert_allclose(shift[found["seed"] == seed], expected, rtol=1e-9)
+    assert found.groupby("seed")["calibration_error_pooled"].nunique().tolist() == [1, 1]
+    assert found["calibration_error_pooled"].mean() < found["calibration_error"].mean()
+
+
 # Calibration
 
 
@@ -245,14 +275,14 @@ def test_calibration_study_by_hand():
 def life():
     """Three runs of two lives, and the numbers of past runs that each training had."""
     trained = []
-    train_each = lifelong.train_each
+    train_each = contenders.train_each
 
     def counted(methods, past, **how):
         trained.append([each.num_tasks for each in past])
         return train_each(methods, past, **how)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lifelong, "train_each", counted)
+        patch.setattr(contenders, "train_each", counted)
         (job,) = small("lifelong", "FixedGP", seeds=2, sequences=1, runs=3, steps=4)
         return job.run(), trained
 
@@ -327,8 +357,20 @@ def test_search_draws_stay_in_their_ranges_and_repeat():
     assert draw_shapes("FixedGP", search_ranges("FixedGP"), 8, 0) == [{}]
 
 
-@pytest.mark.parametrize("name", [name for name in POLICIES if name != RANDOM_SEARCH])
-def test_search_ranges_of_every_method_of_the_paper_can_be_drawn(name):
+def test_full_studies_have_every_method_and_everybody_who_learns():
+    everybody = {*known_methods(), "Learn"} - {"AveragedGP", "Ensemble", "Guarded", "Weighed"}
+    everybody -= {"SelfStandardisedGP"}
+    for kind in ("offline", "lifelong", "supervised", "calibration"):
+        methods = set(specification_of(kind, preset="full")["methods"])
+        assert methods >= everybody
+        assert (RANDOM_SEARCH in methods) == (kind in ("offline", "lifelong"))
+    arms = {"FPacohMap+unrefined", "PacohMap+unrefined", "FPacohMap+restless"}
+    assert set(POLICIES) >= arms | {"NeuralProcess+latent"}
+    assert "Learn+versions" in specification_of("lifelong", preset="full")["methods"]
+
+
+@pytest.mark.parametrize("name", SEARCHED)
+def test_search_ranges_of_every_searched_method_can_be_drawn(name):
     ranges = search_ranges(name)
     settings = draw_shapes(name, ranges, 3, 0)[0] | draw_numbers(name, ranges, 0, 0)
     assert set(settings) == set(ranges) and len(settings) >= 3
@@ -343,6 +385,45 @@ def test_search_covers_every_configuration_once():
     assert sizes <= {4, 10} and "num_steps" not in jobs[0].specification["ranges"]
 
 
+def test_search_judges_all_numbers_of_steps_as_checkpoints():
+    fields = {"preset": "smoke", "environments": "mixture1d"}
+    specification = specification_of("search", methods="FPacohMap,FixedGP", **fields)
+    specification.pop("num_steps")
+    checkpoints = {
+        j.specification["method"]: j.specification["checkpoints"] for j in plan(specification)
+    }
+    assert checkpoints == {"FPacohMap": [2000, 4000, 8000], "FixedGP": []}
+    (fixed,) = plan(specification_of("search", methods="FPacohMap", num_steps=70, **fields))
+    assert fixed.specification["checkpoints"] == [70]
+
+
+@pytest.mark.parametrize(("name", "priors"), [("branin", 3), ("glmnet", 5), ("lcbench", 4)])
+def test_search_has_more_priors_where_tasks_are_few(name, priors):
+    """At least 30 pairs of prior and task: 3 x 10, 5 x 6 of 18, 4 x 8 of 24."""
+    specification = specification_of("search", preset="full", environments=name, methods="FixedGP")
+    (job,) = plan(specification)
+    assert job.specification["seeds"] == [VALIDATION_SEED + i for i in range(priors)]
+
+
+@pytest.mark.study
+def test_search_records_all_measures_at_each_checkpoint(monkeypatch):
+    specification = specification_of(
+        "search", preset="smoke", methods="FPacohMap", draws=2, steps=3, **SMALL
+    )
+    specification["num_steps"] = 4
+    (job,) = plan(specification)
+    asked = {**job.specification, "checkpoints": [2, 4]}
+    found = pd.DataFrame(run_search(asked))
+    assert found.groupby(["configuration", "num_steps"]).size().tolist() == [6, 6, 6, 6]
+    assert not found["diverged"].any()
+    assert (found["early_regret"] == found["simple_regret"]).all()  # of runs of 3 queries
+    assert np.isfinite(found[["inference_regret", "log_likelihood"]]).all(axis=None)
+    drawn = {json.loads(each)["num_steps"] for each in found["drawn"]}
+    assert drawn == {2, 4}
+    last = pd.DataFrame(run_search({**asked, "checkpoints": [4]}))
+    assert last.equals(found[found["num_steps"] == 4].reset_index(drop=True))
+
+
 @pytest.mark.study
 def test_search_drops_and_counts_a_diverging_configuration(monkeypatch):
     (job,) = small("search", "LearnedGP", draws=3, shapes=1, steps=3, seeds=2)
@@ -355,32 +436,11 @@ def test_search_drops_and_counts_a_diverging_configuration(monkeypatch):
     found = pd.DataFrame(job.run())
     assert found.groupby("configuration")["diverged"].all().tolist() == [False, True, False]
     assert found["simple_regret"].isna().tolist() == found["diverged"].tolist()
-    chosen = search.choose(found)
-    assert chosen["searched"] == {"configurations": 3, "diverged": 1}
+    chosen = choose(found, "study")
+    assert chosen["searched"] == {"configurations": 3, "candidates": 3, "diverged": 1}
     assert chosen["scores"]["configuration"] in (0, 2)
-    nothing = search.choose(found[found["diverged"]])
-    assert nothing == {"settings": None, "searched": {"configurations": 1, "diverged": 1}}
-
-
-def test_search_chooses_the_best_average_rank():
-    records = pd.DataFrame(
-        {
-            "configuration": [0, 0, 1, 1, 2, 2, 3, 3],
-            "simple_regret": [0.1, 0.1, 0.2, 0.2, 0.4, 0.2, np.nan, np.nan],
-            "inference_regret": [0.9, 0.7, 0.1, 0.3, 0.5, 0.5, np.nan, np.nan],
-            "diverged": [False] * 6 + [True] * 2,
-            "drawn": [json.dumps({"kappa": i}) for i in (0, 0, 1, 1, 2, 2, 3, 3)],
-        }
-    )
-    # Ranks by simple regret: 1, 2, 3; by inference regret: 3, 1, 2.
-    assert search.choose(records) == {
-        "settings": {"kappa": 1},
-        "scores": {
-            **{"configuration": 1, "average_rank": 1.5},
-            **{"simple_regret": pytest.approx(0.2), "inference_regret": pytest.approx(0.2)},
-        },
-        "searched": {"configurations": 4, "diverged": 1},
-    }
+    nothing = choose(found[found["diverged"]], "study")
+    assert nothing["settings"] is None and nothing["searched"]["diverged"] == 1
 
 
 # Specifications
@@ -406,7 +466,7 @@ def test_specification_of_full_studies_has_the_sizes_of_the_paper():
     sizes = {e["environment"]: (e["past_tasks"], e["past_steps"]) for e in offline["entrants"]}
     assert sizes["hartmann6"] == (30, 100) and sizes["branin"] == (20, 20)
     lifelong = specification_of("lifelong", preset="full")
-    assert [lifelong[name] for name in ("sequences", "seeds", "runs", "steps")] == [5, 5, 10, 20]
+    assert [lifelong[name] for name in ("sequences", "seeds", "runs", "steps")] == [25, 1, 10, 20]
     assert specification_of("search", preset="full")["draws"] == 128
 
 
@@ -442,12 +502,27 @@ def test_specification_reads_chosen_configurations(tmp_path):
     [
         ("online", {}, "There is no study 'online'; run one of supervised, offline, "),
         ("offline", {"methods": "GP"}, "There is no 'GP' among the methods; name ABLR, "),
+        ("offline", {"methods": "ABLR+x"}, "There is no 'ABLR+x' among the methods; name ABLR, "),
+        (
+            "offline",
+            {"methods": "NeuralProcess+unrefined"},
+            "NeuralProcess has no variant 'unrefined'; leave it out.",
+        ),
+        ("offline", {"methods": "Learn+versions"}, "Learn+versions keeps versions from run to run"),
+        ("offline", {"budget": 10}, "`budget` is 10; name one, since seconds give other records"),
+        ("offline", {"budget": "big"}, "The budget is 'big'; give one of fast, normal, thorough"),
+        ("search", {"criterion": "luck"}, "There is no criterion 'luck'; give study or paper."),
+        ("search", {"methods": "Learn"}, "Learn chooses for itself; leave it out of the search."),
         ("offline", {"environments": []}, "A study needs environments; name some of mixture1d, "),
         ("offline", {"environments": 3}, "There is no 3 among the environments; name "),
         ("offline", {"seeds": 0}, "`seeds` is 0; give a whole number >= 1."),
         ("offline", {"steps": True}, "`steps` is True; give a whole number >= 1."),
         ("offline", {"draws": 3}, "A study of kind offline has no 'draws'; it has environments, "),
-        ("offline", {"acquisition": "ei"}, "There is no acquisition 'ei'; give ucb or restless."),
+        (
+            "offline",
+            {"acquisition": "ei"},
+            "There is no acquisition 'ei'; give ucb or restless or latent.",
+        ),
         ("calibration", {"contexts": [-1]}, r"`contexts` is [-1]; give whole numbers >= 0"),
         ("supervised", {"methods": "RandomSearch"}, "RandomSearch predicts nothing"),
         ("search", {"methods": "FittedGP"}, "FittedGP has no SEARCH_RANGES to draw settings from"),

@@ -14,6 +14,7 @@ from metaprior.lab.environments._fetch import remote_tables as remote_tables
 from metaprior.lab.environments._hartmann import Hartmann6 as Hartmann6
 from metaprior.lab.environments._hartmann import HartmannTask as HartmannTask
 from metaprior.lab.environments._known import known_families as known_families
+from metaprior.lab.environments._lcbench import LCBENCH as LCBENCH
 from metaprior.lab.environments._learners import LEARNERS as LEARNERS
 from metaprior.lab.environments._learners import TEST_IDS as TEST_IDS
 from metaprior.lab.environments._learners import TRAINING_IDS as TRAINING_IDS

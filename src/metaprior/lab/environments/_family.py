@@ -127,6 +127,11 @@ class Family(abc.ABC, Generic[TaskT]):
     def test_tasks(self, num: int, *, key: PRNGKeyArray) -> TaskT:
         """Unseen tasks to be judged on; as many as above."""
 
+    def rehearsal(self, index: int) -> "Family[TaskT]":
+        """The family for choosing hyper-parameters, of which nothing is reported: where tasks are
+        few, some of those to learn from are kept apart to validate on, others for each `index`."""
+        return self
+
     @abc.abstractmethod
     def optimum(self, tasks: TaskT) -> Optima:
         """The maximum of every task of a stack, and where in the unit cube it is attained."""

@@ -4,6 +4,7 @@ The unit cube of each space is the paper's transformed space up to an affine map
 logarithms where the paper takes logarithms, linear elsewhere.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from metaprior.data import Integer, Real, Space
@@ -17,6 +18,33 @@ TRAINING_IDS = (
 TEST_IDS = (335, 1489, 1486, 1494, 1504, 1120, 1510, 1479, 1480, 333, 1485, 1487, 334)
 VALIDATION_IDS = (1464, 1467, 1471)
 ALL_IDS = (*TRAINING_IDS, *VALIDATION_IDS, *TEST_IDS)
+
+
+# Parts of the development datasets that a rehearsal holds out in turn.
+_FOLDS = 3
+
+
+class Split(NamedTuple):
+    """Datasets to learn from, to choose hyper-parameters on, and to report on, by identifier."""
+
+    training: tuple[int, ...]
+    validation: tuple[int, ...]
+    test: tuple[int, ...]
+
+    def present(self, ids: Sequence[int]) -> "Split":
+        """Those that a table has."""
+        return Split(*(tuple(each for each in group if each in ids) for group in self))
+
+    def rehearsal(self, index: int) -> "Split":
+        """A third of the datasets for learning and validation, to validate on; the others are
+        learned from, and there is nothing to report on."""
+        development = (*self.training, *self.validation)
+        size = len(development) // _FOLDS  # folds of one size, so that they can be stacked
+        held_out = development[index % _FOLDS :: _FOLDS][:size]
+        return Split(tuple(each for each in development if each not in held_out), held_out, ())
+
+
+PAPER_SPLIT = Split(TRAINING_IDS, VALIDATION_IDS, TEST_IDS)
 
 
 class Learner(NamedTuple):

@@ -1,8 +1,9 @@
 """Look-up tables of real evaluations: tuning a learner's hyper-parameters on many datasets."""
 
 import os
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple, final
 
@@ -14,17 +15,36 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from metaprior.data import Choices, Space
 from metaprior.lab.environments._family import AbstractTask, Available, Family, require_positive
-from metaprior.lab.environments._learners import LEARNERS, TEST_IDS, TRAINING_IDS, VALIDATION_IDS
+from metaprior.lab.environments._lcbench import LCBENCH, lcbench_rows, lcbench_split
+from metaprior.lab.environments._learners import LEARNERS, PAPER_SPLIT, TRAINING_IDS, Learner, Split
 from metaprior.lab.environments._optimum import Optima
-from metaprior.lab.environments._table_files import original_rows, shipped_rows
+from metaprior.lab.environments._table_files import Rows, original_rows, shipped_rows
 
-# How many of the paper's 20 meta-training datasets the shipped tables have.
-_NUM_SHIPPED = 15
+
+class _Shipped(NamedTuple):
+    """A table in the package: its learner, how many datasets it has to learn from, its rows, and
+    their split."""
+
+    learner: Learner
+    num_tasks: int
+    rows: Callable[[], Rows]
+    split: Callable[[], Split]
+
+
+# The three of the paper have 15 of its 20 meta-training datasets.
+_TABLES = {
+    **{
+        name: _Shipped(learner, 15, partial(shipped_rows, name), lambda: PAPER_SPLIT)
+        for name, learner in LEARNERS.items()
+    },
+    "lcbench": _Shipped(LCBENCH, 20, lcbench_rows, lcbench_split),
+}
+TABLES = tuple(_TABLES)
 
 
 @final
 class TableTask(AbstractTask):
-    """One dataset: the configurations evaluated on it, and the AUC of each.
+    """One dataset: the configurations evaluated on it, and the value of each.
 
     All datasets of a table have the same number of rows, so that they can be stacked; rows that
     are not `valid` repeat valid ones. The value of any other point is that of the nearest row.
@@ -59,18 +79,21 @@ class TableTask(AbstractTask):
 @final
 @dataclass(frozen=True, init=False)
 class Table(Family[TableTask]):
-    """Tuning one learner on many classification datasets; the value is the AUC, to be maximised.
+    """Tuning one learner on many classification datasets; the value is to be maximised: the AUC,
+    or the validation accuracy in per cent of LCBench's neural networks.
 
-    - `name`: the learner: `"glmnet"`, `"rpart"` or `"xgboost"`.
+    - `name`: the learner: `"glmnet"`, `"rpart"`, `"xgboost"`, or `"lcbench"`.
     - `source`: by default, evaluations shipped with the package: the same learners on the same
-      datasets as the paper's, made anew. Or a folder with the original tables, as
-      `metaprior env fetch` leaves them there.
+      datasets as the paper's, made anew, and LCBench. Or a folder with the original tables of the
+      paper, as `metaprior env fetch` leaves them there.
     - `num_tasks`: by default 15, where the paper has 20: the shipped tables lack five of its 20
-      meta-training datasets (and one of its 13 meta-test datasets). With `source`, 20.
-    - `run_length`: by default the paper's: 10 for glmnet, 20 for rpart, 50 for xgboost.
+      meta-training datasets (and one of its 13 meta-test datasets). With `source`, and for LCBench,
+      20.
+    - `run_length`: by default the paper's: 10 for glmnet, 20 for rpart, 50 for xgboost; 25 for
+      lcbench.
 
-    The split is the paper's and fixed: keys decide which of the datasets are taken and in what
-    order, never on which side of the split they are.
+    The split is the paper's, or LCBench's own, and fixed: keys decide which of the datasets are
+    taken and in what order, never on which side of the split they are.
     """
 
     name: str
@@ -78,6 +101,7 @@ class Table(Family[TableTask]):
     num_tasks: int
     run_length: int
     noise_std: float
+    fold: int | None
 
     def __init__(
         self,
@@ -87,21 +111,25 @@ class Table(Family[TableTask]):
         num_tasks: int | None = None,
         run_length: int | None = None,
         noise_std: float = 0.0,
+        fold: int | None = None,
     ) -> None:
-        if name not in LEARNERS:
-            raise ValueError(f"There is no table {name!r}; name one of {', '.join(LEARNERS)}.")
-        every = _NUM_SHIPPED if source is None else len(TRAINING_IDS)
-        length = LEARNERS[name].run_length
+        if name not in _TABLES:
+            raise ValueError(f"There is no table {name!r}; name one of {', '.join(_TABLES)}.")
+        if source is not None and name not in LEARNERS:
+            raise ValueError(f"There are no original tables of {name}; leave `source` out.")
+        every = _TABLES[name].num_tasks if source is None else len(TRAINING_IDS)
+        length = _TABLES[name].learner.run_length
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "source", None if source is None else os.fspath(source))
         object.__setattr__(self, "num_tasks", every if num_tasks is None else num_tasks)
         object.__setattr__(self, "run_length", length if run_length is None else run_length)
         object.__setattr__(self, "noise_std", noise_std)
+        object.__setattr__(self, "fold", fold)
         self.__post_init__()
 
     @property
     def space(self) -> Space:
-        return LEARNERS[self.name].space
+        return _TABLES[self.name].learner.space
 
     @property
     def provenance(self) -> str:
@@ -109,30 +137,38 @@ class Table(Family[TableTask]):
 
     @property
     def available(self) -> Available:
-        return Available(
-            *(len(self._present(ids)) for ids in (TRAINING_IDS, VALIDATION_IDS, TEST_IDS))
-        )
+        return Available(*(len(ids) for ids in self.split))
+
+    @property
+    def split(self) -> Split:
+        """The datasets of each kind that the table has."""
+        whole = _TABLES[self.name].split().present(_load(self.name, self.source).ids)
+        return whole if self.fold is None else whole.rehearsal(self.fold)
+
+    def rehearsal(self, index: int) -> "Table":
+        """The table with a third of the datasets that are not reported on to validate on."""
+        return replace(self, fold=index)
 
     def meta_train_tasks(self) -> TableTask:
         """All datasets to learn from, in the paper's order."""
-        return self._stack(self._present(TRAINING_IDS))
+        return self._stack(self._some_of("training"))
 
     def meta_test_tasks(self) -> TableTask:
         """All datasets to be judged on, in the paper's order."""
-        return self._stack(self._present(TEST_IDS))
+        return self._stack(self._some_of("test"))
 
     def extra_tasks(self) -> TableTask:
         """The datasets outside of the paper's split: for choosing hyper-parameters."""
-        return self._stack(self._present(VALIDATION_IDS))
+        return self._stack(self._some_of("validation"))
 
     def training_tasks(self, num: int, *, key: PRNGKeyArray) -> TableTask:
-        return self._some(num, TRAINING_IDS, key)
+        return self._some(num, "training", key)
 
     def validation_tasks(self, num: int, *, key: PRNGKeyArray) -> TableTask:
-        return self._some(num, VALIDATION_IDS, key)
+        return self._some(num, "validation", key)
 
     def test_tasks(self, num: int, *, key: PRNGKeyArray) -> TableTask:
-        return self._some(num, TEST_IDS, key)
+        return self._some(num, "test", key)
 
     def optimum(self, tasks: TableTask) -> Optima:
         self._count(tasks)
@@ -144,23 +180,25 @@ class Table(Family[TableTask]):
     def _template(self) -> TableTask:
         return self._task(0)
 
-    def _some(self, num: int, ids: tuple[int, ...], key: PRNGKeyArray) -> TableTask:
-        present = self._present(ids)
+    def _some(self, num: int, kind: str, key: PRNGKeyArray) -> TableTask:
+        present = self._some_of(kind)
         order = np.asarray(jr.permutation(key, len(present)))
         return self._stack([present[i] for i in order[: require_positive(num)]])
 
-    def _present(self, ids: tuple[int, ...]) -> list[int]:
-        """Those of `ids` that the table has, in that order."""
-        loaded = _load(self.name, self.source)
-        present = [each for each in ids if each in loaded.ids]
-        if not present:
+    def _some_of(self, kind: str) -> tuple[int, ...]:
+        """The datasets of a kind, in the order of the split."""
+        ids: tuple[int, ...] = getattr(self.split, kind)
+        if not ids:
+            asked = getattr(_TABLES[self.name].split(), kind)
+            where = "" if self.source is None else f" in {self.source}"
             raise ValueError(
-                f"The {self.name} table in {self.source} has none of the datasets {list(ids)}; "
-                "fetch it again with `metaprior env fetch`."
+                f"The {self.name} table{where} has none of the datasets {list(asked)} for {kind}; "
+                "fetch the original tables again with `metaprior env fetch`, or use the shipped "
+                "ones."
             )
-        return present
+        return ids
 
-    def _stack(self, ids: list[int]) -> TableTask:
+    def _stack(self, ids: Sequence[int]) -> TableTask:
         loaded = _load(self.name, self.source)
         return self.stack([self._task(loaded.ids.index(each)) for each in ids])
 
@@ -187,7 +225,7 @@ class _Loaded(NamedTuple):
 @cache
 def _load(name: str, source: str | None) -> _Loaded:
     """The table, read on first use and kept."""
-    rows = shipped_rows(name) if source is None else original_rows(name, Path(source))
+    rows = _TABLES[name].rows() if source is None else original_rows(name, Path(source))
     ids, counts = np.unique(rows.data_id, return_counts=True)
     padded = [np.resize(np.flatnonzero(rows.data_id == each), counts.max()) for each in ids]
     valid = np.arange(counts.max())[None, :] < counts[:, None]

@@ -28,6 +28,7 @@ _LONG_DASHES = (0, (8, 2))
 
 # Okabe and Ito's colours, and three darker ones that lie between them in lightness.
 METHODS = {
+    "learn": Look("learn", "#B00020", "-", "H", 2.0),
     "fpacohmap": Look("F-PACOH-MAP", "#0072B2", "-", "o", 2.0),
     "fpacohvi": Look("F-PACOH-VI", "#56B4E9", "-", "s", 1.6),
     "fpacohbnn": Look("F-PACOH-BNN", "#003B5C", _DASHED, "h", 1.6),
@@ -40,9 +41,16 @@ METHODS = {
     "fixedgp": Look("Fixed GP", "#000000", "-", "d"),
     "randomsearch": Look("Random search", "#8C8C8C", _DOTTED, "."),
 }
-_SPARE = (("#7570B3", "p"), ("#A6761D", "*"), ("#66A61E", ">"), ("#E7298A", "H"), ("#444444", "8"))
+# What the variants of an entrant are called after its label; their lines are dotted.
+VARIANTS = {
+    "unrefined": "not refined",
+    "restless": "our acquisition",
+    "latent": "latent UCB",
+    "versions": "versions kept",
+}
+_SPARE = (("#7570B3", "p"), ("#A6761D", "*"), ("#66A61E", ">"), ("#E7298A", "1"), ("#444444", "8"))
 
-# In the order of the paper, with its names.
+# In the order of the paper, with its names; it has no LCBench.
 ENVIRONMENTS = {
     "mixture1d": "Random Mixture 1d",
     "branin": "Random Branin",
@@ -51,6 +59,7 @@ ENVIRONMENTS = {
     "glmnet": "GLMNET",
     "rpart": "RPart",
     "xgboost": "XGBoost",
+    "lcbench": "LCBench",
 }
 
 # The method that all others are compared with.
@@ -90,23 +99,37 @@ def key_of(name: str) -> str:
 
 
 def looks_of(names: Iterable[str]) -> dict[str, Look]:
-    """The look of each method, methods in the order of the table above and then by name.
+    """The look of each entrant, methods in the order of the table above and then by name, each
+    followed by its variants.
 
     A method that is not in the table is called by its name and gets a spare look.
     """
     known = list(METHODS)
     found = sorted(
-        set(names), key=lambda name: (key_of(name) not in METHODS, _place(known, name), name)
+        set(names),
+        key=lambda name: (key_of(_method(name)) not in METHODS, _place(known, _method(name)), name),
     )
-    strange = [name for name in found if key_of(name) not in METHODS]
+    strange = [name for name in found if key_of(_method(name)) not in METHODS]
     looks = {}
     for name in found:
         if name in strange:
             colour, marker = _SPARE[strange.index(name) % len(_SPARE)]
             looks[name] = Look(name, colour, _DASH_DOT, marker)
         else:
-            looks[name] = METHODS[key_of(name)]
+            looks[name] = _varied(METHODS[key_of(_method(name))], name.split("+")[1:])
     return looks
+
+
+def _method(name: str) -> str:
+    """The name without its variants."""
+    return name.split("+")[0]
+
+
+def _varied(look: Look, variants: list[str]) -> Look:
+    if not variants:
+        return look
+    words = ", ".join(VARIANTS.get(each, each) for each in variants)
+    return look._replace(label=f"{look.label}, {words}", dashes=_DOTTED, width=1.1)
 
 
 def title_of(environment: str) -> str:

@@ -1,8 +1,8 @@
 """The search: which configuration of each method was chosen, and how soon a good one was found.
 
-Columns of the records: `configuration` (its number), `seed`, `task`, and two validation scores,
-which are not numbers where a configuration diverged. The configurations that were chosen lie beside
-the records, in `configurations/<environment>/<method>.json`.
+Columns of the records: `configuration` (its number), `num_steps`, `seed`, `task`, and validation
+scores, which are not numbers where a configuration diverged. The configurations that were chosen
+lie beside the records, in `configurations/<environment>/<method>.json`.
 """
 
 from pathlib import Path
@@ -24,14 +24,20 @@ from metaprior.lab.studies import (
     read_configurations,
 )
 
-# The scores that configurations are ranked by, in words; lower is better.
-SCORES = {"simple_regret": "simple regret", "inference_regret": "inference regret"}
-SHOWN = ("average_rank", *SCORES)
+CANDIDATE = ["configuration", "num_steps"]
+# Scores of which lower is better, in words.
+SCORES = {
+    "early_regret": "early simple regret",
+    "simple_regret": "simple regret",
+    "inference_regret": "inference regret",
+    "calibration_error": "calibration error",
+}
+SHOWN = ("average_rank", *SCORES, "log_likelihood")
 
 
 def search_report(results: StudyResults) -> StudyReport:
     """The chosen configurations with their scores, and the best score so far as a figure."""
-    require_columns(results, {"configuration", *SCORES})
+    require_columns(results, {*CANDIDATE, *SCORES})
     chosen = chosen_in(results.folder)
     report = StudyReport({}, {}, {"chosen": chosen})
     if chosen:
@@ -52,11 +58,13 @@ def chosen_in(folder: Path) -> dict[str, dict[str, ChosenConfiguration]]:
 
 
 def best_so_far(rows: DataFrame, score: str) -> MeanCurve:
-    """The lowest mean score among the first configurations, for every number of them.
+    """The lowest mean score among the first configurations, for every number of them; each at its
+    best number of training steps.
 
     Those that diverged count as tried.
     """
-    means = rows.sort_values(["configuration", score]).groupby("configuration")[score].mean()
+    ordered = rows.sort_values([*CANDIDATE, score])
+    means = ordered.groupby(CANDIDATE)[score].mean().groupby("configuration").min()
     tried = np.arange(1.0, len(means) + 1)
     return MeanCurve(tried, np.fmin.accumulate(means.to_numpy(float)), np.full(len(means), np.inf))
 

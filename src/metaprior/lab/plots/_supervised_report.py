@@ -1,10 +1,10 @@
 """The supervised study: how good the predictions are, beside the numbers that the paper prints.
 
-Columns of the records: `seed`, `task`, `log_likelihood`, `calibration_error`.
+Columns of the records: `reading`, `seed`, `task`, `log_likelihood`, `calibration_error`.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from metaprior.lab.plots._estimates import Better, compare_with_others, measured
 from metaprior.lab.plots._looks import key_of, looks_of, title_of
@@ -19,9 +19,12 @@ from metaprior.lab.plots._method_tables import (
 from metaprior.lab.plots._published import CALIBRATION_ERROR, CITATION, LOG_LIKELIHOOD, Published
 from metaprior.lab.plots._report import StudyReport, require_columns
 from metaprior.lab.plots._tables import Estimate, ResultTable
-from metaprior.lab.studies import StudyResults
+from metaprior.lab.studies import DataFrame, StudyResults
 
 SAMPLES = ("seed", "task")
+COLLECTED = "collected"
+# What the tables of the other reading are called.
+READINGS = {"uniform": ", uniform points"}
 # As many as the paper prints.
 DECIMALS = 3
 NOTE = (
@@ -43,29 +46,39 @@ MEASURES = {
 
 
 def supervised_report(results: StudyResults) -> StudyReport:
-    """One table for each measure, and F-PACOH against each method."""
+    """One table for each reading of the paper and measure, and F-PACOH against each method."""
     require_columns(results, {*SAMPLES, *MEASURES})
     report = StudyReport({}, {}, {})
-    for value, measure in MEASURES.items():
-        known = measured(results.records, value)
-        if known.empty:
-            continue
-        name = value.replace("_", "-")
-        columns = columns_by_environment(known, value)
-        report.tables[name] = [_table(columns, measure, name)]
-        report.summary[value] = {
-            "environments": {
-                environment: {"best": best_of(column, measure.better), "methods": column}
-                for environment, column in columns.items()
-            }
-        }
-        if found := compare_with_others(known, value, SAMPLES, measure.better):
-            words = measure.words.lower()
-            report.tables[f"{name}-comparison"] = [
-                comparison_table(found, words, f"{name}-comparison")
-            ]
-            report.summary[value]["comparison"] = comparison_summary(found)
+    for reading, rows in by_reading(results.records).items():
+        for value, measure in MEASURES.items():
+            if len(known := measured(rows, value)):
+                named = measure._replace(words=measure.words + READINGS.get(reading, ""))
+                suffix = f"-{reading}" if reading in READINGS else ""
+                _add(report, known, value, named, value.replace("_", "-") + suffix)
     return report
+
+
+def by_reading(records: DataFrame) -> dict[str, DataFrame]:
+    """The records of each reading; records without readings have collected points."""
+    if "reading" not in records:
+        return {COLLECTED: records}
+    return {str(reading): rows for reading, rows in records.groupby("reading")}
+
+
+def _add(report: StudyReport, rows: DataFrame, value: str, measure: "_Measure", name: str) -> None:
+    columns = columns_by_environment(rows, value)
+    report.tables[name] = [_table(columns, measure, name)]
+    found: dict[str, Any] = {
+        "environments": {
+            environment: {"best": best_of(column, measure.better), "methods": column}
+            for environment, column in columns.items()
+        }
+    }
+    if compared := compare_with_others(rows, value, SAMPLES, measure.better):
+        words, label = measure.words.lower(), f"{name}-comparison"
+        report.tables[label] = [comparison_table(compared, words, label)]
+        found["comparison"] = comparison_summary(compared)
+    report.summary[name.replace("-", "_")] = found
 
 
 def _table(columns: Mapping[str, Column], measure: _Measure, label: str) -> ResultTable:

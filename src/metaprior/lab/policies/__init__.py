@@ -4,6 +4,7 @@ from metaprior.lab.policies._acquisition import (
     AbstractCompiledAcquisition as AbstractCompiledAcquisition,
 )
 from metaprior.lab.policies._acquisition import CompiledConfidenceBound as CompiledConfidenceBound
+from metaprior.lab.policies._acquisition import CompiledLatentBound as CompiledLatentBound
 from metaprior.lab.policies._acquisition import CompiledRestlessBound as CompiledRestlessBound
 from metaprior.lab.policies._loop import Trace as Trace
 from metaprior.lab.policies._loop import optimise as optimise

@@ -50,6 +50,24 @@ class CompiledConfidenceBound(AbstractCompiledAcquisition):
         return bound
 
 
+class CompiledLatentBound(AbstractCompiledAcquisition):
+    r"""$\mu(x) + \beta\, \sigma_f(x)$, with $\sigma_f$ the standard deviation of the function.
+
+    For a neural process, that of its mean over draws of the latent variable: what it takes for
+    noise is left out, which does not shrink where it has looked.
+    """
+
+    beta: float = 2.0
+
+    def score(self, posterior, run, anchors, *, key):
+        def bound(x):
+            moments = posterior.moments(x)
+            variance = jnp.maximum(moments.function_variance, SMALLEST_VARIANCE)
+            return moments.mean + self.beta * jnp.sqrt(variance)
+
+        return bound
+
+
 class CompiledRestlessBound(AbstractCompiledAcquisition):
     r"""The upper confidence bound, with checks of the model once it claims that nothing is left.
 

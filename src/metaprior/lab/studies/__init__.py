@@ -1,10 +1,12 @@
 """The paper's studies: from a specification to records, and the folder they are in."""
 
 from metaprior.lab.studies._calibration import run_calibration as run_calibration
+from metaprior.lab.studies._choice import CRITERIA as CRITERIA
 from metaprior.lab.studies._configurations import CONFIGURATIONS as CONFIGURATIONS
 from metaprior.lab.studies._configurations import ChosenConfiguration as ChosenConfiguration
 from metaprior.lab.studies._configurations import read_configuration as read_configuration
 from metaprior.lab.studies._configurations import read_configurations as read_configurations
+from metaprior.lab.studies._draws import draw_numbers as draw_numbers
 from metaprior.lab.studies._engine import JobsProgress as JobsProgress
 from metaprior.lab.studies._engine import JobsReport as JobsReport
 from metaprior.lab.studies._engine import run_jobs as run_jobs
@@ -32,7 +34,6 @@ from metaprior.lab.studies._races import race as race
 from metaprior.lab.studies._races import recorded as recorded
 from metaprior.lab.studies._races import values_at_predicted_best as values_at_predicted_best
 from metaprior.lab.studies._repetitions import keys_of as keys_of
-from metaprior.lab.studies._search import draw_numbers as draw_numbers
 from metaprior.lab.studies._search import run_search as run_search
 from metaprior.lab.studies._search import write_configurations as write_configurations
 from metaprior.lab.studies._specification import specification_of as specification_of

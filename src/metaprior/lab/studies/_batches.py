@@ -25,6 +25,7 @@ from metaprior.methods import (
     AbstractGradientMethod,
     AbstractMethod,
     AbstractSurrogate,
+    meta_train_at,
     meta_train_each,
 )
 
@@ -56,6 +57,25 @@ def train_each(
     padded = [history if room is None else with_room(history, room) for history in histories]
     trained = zip(methods, padded, keys, strict=True)
     return stack([method.meta_train(history, key=key) for method, history, key in trained])
+
+
+def train_at(
+    methods: Sequence[AbstractMethod],
+    histories: Sequence[Tasks],
+    checkpoints: Sequence[int],
+    *,
+    keys: Key[Array, " batch"],
+    chunk: int | None = None,
+) -> list[tuple[int, AbstractSurrogate]]:
+    """As `train_each`, after each of several numbers of steps; numbers may not be finite.
+
+    A method that is not trained in steps has no checkpoints, and one surrogate after 0 steps.
+    """
+    if not checkpoints:
+        return [(0, train_each(methods, histories, keys=keys, chunk=chunk, may_diverge=True))]
+    gradient = cast(Sequence[AbstractGradientMethod], methods)
+    found = meta_train_at(gradient, histories, checkpoints, keys=keys, chunk=chunk)
+    return list(zip(checkpoints, found, strict=True))
 
 
 def with_room(history: Tasks, room: int) -> Tasks:

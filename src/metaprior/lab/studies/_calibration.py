@@ -13,14 +13,14 @@ from jaxtyping import Array, Float, Key
 
 from metaprior.gp import float64
 from metaprior.lab.environments import AbstractTask
-from metaprior.lab.studies._batches import ContextSplit, judge_each, rows_of
+from metaprior.lab.studies._batches import ContextSplit, rows_of
 from metaprior.lab.studies._jobs import Columns, Job
 from metaprior.lab.studies._races import require_points
 from metaprior.lab.studies._repetitions import (
     histories,
     keys_of,
+    learn_seeds,
     split_each,
-    train_seeds,
     unseen_tasks,
 )
 from metaprior.lab.studies._specification import Specification, jobs_by_seeds
@@ -40,12 +40,11 @@ def run_calibration(job: Specification) -> Columns:
     """How often intervals held, by seed, task, size of the context and level."""
     seeds, chunk = tuple(job["seeds"]), job["chunk"]
     past = histories(job["environment"], job["past_tasks"], job["past_steps"], seeds, chunk)
-    surrogates = train_seeds(job, past)
     tasks = unseen_tasks(job["environment"], job["tasks"], seeds)
     num_tasks = jax.tree.leaves(tasks)[0].shape[1]  # after that of the seeds
     keys = split_each([keys_of(seed).race for seed in seeds], num_tasks)
     exams = uniform_exams(tasks, max(1, *job["contexts"]), job["points"], keys=keys)
-    judged = judge_each(surrogates, exams, job["contexts"], chunk=chunk)
+    judged = learn_seeds(job, past).judge(exams, job["contexts"], chunk=chunk)
     return rows_of(
         {
             "seed": np.asarray(seeds),

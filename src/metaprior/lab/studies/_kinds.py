@@ -3,7 +3,10 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from metaprior.lab.studies import _calibration, _lifelong, _offline, _search, _supervised
+from metaprior.lab.studies._choice import CANDIDATE, MEASURES, choose
 from metaprior.lab.studies._folder import DataFrame
 from metaprior.lab.studies._jobs import Job
 from metaprior.lab.studies._specification import Specification
@@ -22,7 +25,7 @@ _KINDS = {
     "supervised": _Kind(_supervised.jobs, ("log_likelihood", "calibration_error", "rmse")),
     "offline": _Kind(_offline.jobs, _REGRETS),
     "lifelong": _Kind(_lifelong.jobs, _REGRETS),
-    "search": _Kind(_search.jobs, _REGRETS),
+    "search": _Kind(_search.jobs, MEASURES),
     "calibration": _Kind(_calibration.jobs, ("calibration_error", "log_likelihood")),
 }
 
@@ -35,15 +38,16 @@ def plan(specification: Specification) -> list[Job]:
 def summary(specification: Specification, records: DataFrame) -> list[dict[str, Any]]:
     """Mean and half-width of the 95 % interval of each metric, by environment and method.
 
-    They are those of the last step, of the last run in a lifelong study, and of the chosen
-    configuration in a search. A metric that is nowhere a number is left out.
+    They are those of the last step, of the last run in a lifelong study, of the first reading in a
+    supervised one, and of the chosen configuration in a search. A metric that is nowhere a number
+    is left out.
     """
     kind = specification["kind"]
     found = []
     for entrant in specification["entrants"]:
         row = {name: entrant[name] for name in ("environment", "method")}
         here = records["environment"] == entrant["environment"]
-        some = _shown(kind, records[here & (records["method"] == entrant["method"])])
+        some = _shown(specification, records[here & (records["method"] == entrant["method"])])
         for metric in _KINDS[kind].metrics:
             values = some[metric].dropna().to_numpy()
             if len(values):
@@ -56,11 +60,14 @@ def summary(specification: Specification, records: DataFrame) -> list[dict[str, 
     return found
 
 
-def _shown(kind: str, records: DataFrame) -> DataFrame:
+def _shown(specification: Specification, records: DataFrame) -> DataFrame:
     """The rows that stand for all of one method on one environment."""
-    if kind == "search" and len(records):
-        chosen = _search.choose(records).get("scores", {}).get("configuration")
-        return records[records["configuration"] == chosen]
+    if specification["kind"] == "search" and len(records):
+        scores = choose(records, specification["criterion"])["scores"]
+        mine = [records[name] == scores.get(name) for name in CANDIDATE]
+        return records[np.logical_and(*mine)]
+    if "reading" in records:
+        records = records[records["reading"] == specification["readings"][0]]
     for name in ("run", "step"):
         if name in records:
             records = records[records[name] == records[name].max()]

@@ -12,20 +12,18 @@ from jaxtyping import Array, Float, Key
 from metaprior.data import Tasks
 from metaprior.gp import float64
 from metaprior.lab.environments import AbstractTask, Family, known_families
-from metaprior.lab.policies import AbstractPolicy
-from metaprior.lab.studies._batches import race_each, rows_of, train_each
-from metaprior.lab.studies._entrants import RANDOM_SEARCH, method_named, policy_of
+from metaprior.lab.studies._batches import rows_of
 from metaprior.lab.studies._jobs import Columns, Job
+from metaprior.lab.studies._line_up import contender_of
 from metaprior.lab.studies._offline import inferred
-from metaprior.lab.studies._races import PolicyRace, fixed_gp_policy, recorded
+from metaprior.lab.studies._races import PolicyRace, recorded
 from metaprior.lab.studies._repetitions import (
     keys_of,
     optima,
     stacked_keys,
     unseen_tasks,
 )
-from metaprior.lab.studies._specification import Specification, blocks
-from metaprior.meta import stack
+from metaprior.lab.studies._specification import Specification, block_of, blocks
 from metaprior.metrics import simple_regret
 
 KIND = "metaprior.lab.studies:run_lifelong"
@@ -43,7 +41,7 @@ def jobs(specification: Specification) -> list[Job]:
     return [
         Job(KIND, {**_without_past(entrant), **how, "pairs": some})
         for entrant in specification["entrants"]
-        for some in blocks(pairs, specification.get("block"))
+        for some in blocks(pairs, block_of(entrant, specification))
     ]
 
 
@@ -56,17 +54,23 @@ def run_lifelong(job: Specification) -> Columns:
     tasks = unseen_tasks(job["environment"], job["runs"], sequences)
     optimum = optima(job["environment"], job["runs"], sequences)
     num_runs = optimum.shape[1]
-    races: list[PolicyRace] = []
+    contender = contender_of(job)
+    learned, races = contender.begin(len(pairs)), list[PolicyRace]()
     for i in range(num_runs):
-        policies = _policies(job, family, races, num_runs, _keys(pairs, "train", i))
+        if races:
+            learned = contender.learn(
+                _histories(family, races),
+                keys=_keys(pairs, "train", i),
+                room=num_runs - 1,
+                chunk=chunk,
+                before=learned,
+            )
         races.append(
-            race_each(
-                policies,
+            learned.race(
                 _of_run(tasks, i),
                 steps,
                 keys=_keys(pairs, "race", i)[:, None],
                 noise_std=family.noise_std,
-                infer=True,
                 chunk=chunk,
             )
         )
@@ -83,28 +87,6 @@ def run_lifelong(job: Specification) -> Columns:
     )
     sequence, seed = np.asarray(pairs)[columns.pop("pair")].T
     return {"sequence": sequence, "seed": seed, **columns}
-
-
-def _policies(
-    job: Specification,
-    family: Family,
-    races: list[PolicyRace],
-    num_runs: int,
-    keys: Key[Array, " pairs"],
-) -> AbstractPolicy:
-    """The policies of the next run of each pair, learned from the races before it."""
-    if job["method"] == RANDOM_SEARCH:
-        return policy_of(None, job["acquisition"], family.space)
-    if not races:
-        return stack([fixed_gp_policy(family)] * len(keys))
-    surrogates = train_each(
-        [method_named(job["method"], job["settings"])] * len(keys),
-        _histories(family, races),
-        keys=keys,
-        room=num_runs - 1,
-        chunk=job["chunk"],
-    )
-    return policy_of(surrogates, job["acquisition"], family.space)
 
 
 def _histories(family: Family, races: list[PolicyRace]) -> list[Tasks]:

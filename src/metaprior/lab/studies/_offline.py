@@ -9,15 +9,14 @@ import numpy as np
 
 from metaprior.gp import float64
 from metaprior.lab.environments import known_families
-from metaprior.lab.studies._batches import race_each, rows_of
-from metaprior.lab.studies._entrants import RANDOM_SEARCH, policy_of
+from metaprior.lab.studies._batches import rows_of
 from metaprior.lab.studies._jobs import Columns, Job
 from metaprior.lab.studies._repetitions import (
     histories,
     keys_of,
+    learn_seeds,
     optima,
     split_each,
-    train_seeds,
     unseen_tasks,
 )
 from metaprior.lab.studies._specification import Specification, jobs_by_seeds
@@ -38,17 +37,12 @@ def run_offline(job: Specification) -> Columns:
     family = known_families()[job["environment"]]
     tasks = unseen_tasks(job["environment"], job["tasks"], seeds)
     optimum = optima(job["environment"], job["tasks"], seeds)
-    surrogates = None
-    if job["method"] != RANDOM_SEARCH:
-        past = histories(job["environment"], job["past_tasks"], job["past_steps"], seeds, chunk)
-        surrogates = train_seeds(job, past)
-    found = race_each(
-        policy_of(surrogates, job["acquisition"], family.space),
+    past = histories(job["environment"], job["past_tasks"], job["past_steps"], seeds, chunk)
+    found = learn_seeds(job, past).race(
         tasks,
         job["steps"],
         keys=split_each([keys_of(seed).race for seed in seeds], optimum.shape[1]),
         noise_std=family.noise_std,
-        infer=True,
         chunk=chunk,
     )
     axes = {"seed": seeds, "task": range(optimum.shape[1]), "step": range(1, job["steps"] + 1)}

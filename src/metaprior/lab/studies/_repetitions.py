@@ -1,7 +1,8 @@
 """The repetitions of a study: for each seed, past runs to learn from and unseen tasks to run on.
 
 All methods of a study see the same repetitions. Reported seeds are 0, 1, 2, ...; those on which
-hyper-parameters are chosen start at `VALIDATION_SEED`, and their tasks are validation tasks.
+hyper-parameters are chosen start at `VALIDATION_SEED`, and are rehearsals: past runs and validation
+tasks are tasks that nothing is reported on.
 """
 
 from collections.abc import Sequence
@@ -16,12 +17,12 @@ from jaxtyping import Array, Float, Key, PRNGKeyArray
 from metaprior.data import Tasks
 from metaprior.gp import float64
 from metaprior.lab.environments import AbstractTask, Family, known_families
-from metaprior.lab.studies._batches import race_each, train_each
-from metaprior.lab.studies._entrants import method_named
-from metaprior.lab.studies._races import fixed_gp_policy, recorded
+from metaprior.lab.studies._batches import race_each
+from metaprior.lab.studies._contenders import AbstractLearned
+from metaprior.lab.studies._line_up import contender_of
+from metaprior.lab.studies._races import fixed_gp_policy, recorded, require_points
 from metaprior.lab.studies._specification import Specification
 from metaprior.meta import stack
-from metaprior.methods import AbstractSurrogate
 
 VALIDATION_SEED = 1000
 
@@ -59,7 +60,10 @@ def histories(
     """
     family = known_families()[environment]
     pairs = [jax.random.split(keys_of(seed).history) for seed in seeds]
-    drawn = [family.training_tasks(num_tasks, key=key_tasks) for key_tasks, _ in pairs]
+    drawn = [
+        _family_of(environment, seed).training_tasks(num_tasks, key=key_tasks)
+        for seed, (key_tasks, _) in zip(seeds, pairs, strict=True)
+    ]
     found = race_each(
         stack([fixed_gp_policy(family)] * len(seeds)),
         stacked_tasks(drawn),
@@ -71,23 +75,41 @@ def histories(
     return tuple(recorded(family, x, y) for x, y in zip(found.x, found.y, strict=True))
 
 
-def train_seeds(job: Specification, past: Sequence[Tasks]) -> AbstractSurrogate:
-    """The job's method learned from the past runs of each of its seeds, stacked."""
-    seeds = job["seeds"]
-    return train_each(
-        [method_named(job["method"], job["settings"])] * len(seeds),
-        past,
-        keys=stacked_keys([keys_of(seed).train for seed in seeds]),
-        chunk=job["chunk"],
-    )
+@cache
+@float64
+def uniform_histories(
+    environment: str, num_tasks: int, run_length: int, seeds: tuple[int, ...], chunk: int | None
+) -> tuple[Tasks, ...]:
+    """For each seed, the tasks of `histories` at uniform points."""
+    family = known_families()[environment]
+
+    def sampled(task: AbstractTask, key: PRNGKeyArray):
+        key_points, key_noise = jax.random.split(key)
+        (points,) = task.uniform((run_length,), key=key_points)
+        noise = family.noise_std * jax.random.normal(key_noise, (run_length,))
+        return points, jax.vmap(task)(points) + noise
+
+    found = []
+    for seed in seeds:
+        key_tasks, key_points = jax.random.split(keys_of(seed).history)
+        drawn = _family_of(environment, seed).training_tasks(num_tasks, key=key_tasks)
+        keys = jax.random.split(key_points, require_points(drawn, run_length))
+        x, y = jax.jit(jax.vmap(sampled))(jax.tree.map(jnp.asarray, drawn), keys)
+        found.append(recorded(family, np.asarray(x), np.asarray(y)))
+    return tuple(found)
+
+
+def learn_seeds(job: Specification, past: Sequence[Tasks]) -> AbstractLearned:
+    """What the job's contender learned from the past runs of each of its seeds."""
+    keys = stacked_keys([keys_of(seed).train for seed in job["seeds"]])
+    return contender_of(job).learn(past, keys=keys, chunk=job["chunk"])
 
 
 @cache
 def unseen_tasks(environment: str, num_tasks: int, seeds: tuple[int, ...]) -> AbstractTask:
     """Tasks to run on, stacked by seed and task: test tasks of reported seeds, validation tasks of
     others. A family of finitely many gives all it has if those are fewer."""
-    family = known_families()[environment]
-    return stacked_tasks([_tasks_of(family, num_tasks, seed) for seed in seeds])
+    return stacked_tasks([_tasks_of(environment, num_tasks, seed) for seed in seeds])
 
 
 @cache
@@ -96,13 +118,20 @@ def optima(
 ) -> Float[np.ndarray, "seeds tasks"]:
     """The optimum of each of the unseen tasks."""
     family = known_families()[environment]
-    tasks = [_tasks_of(family, num_tasks, seed) for seed in seeds]
+    tasks = [_tasks_of(environment, num_tasks, seed) for seed in seeds]
     return np.stack([family.optimum(some).value for some in tasks])
 
 
-def _tasks_of(family: Family, num_tasks: int, seed: int) -> AbstractTask:
+def _tasks_of(environment: str, num_tasks: int, seed: int) -> AbstractTask:
+    family = _family_of(environment, seed)
     choose = family.test_tasks if seed < VALIDATION_SEED else family.validation_tasks
     return choose(num_tasks, key=keys_of(seed).tasks)
+
+
+def _family_of(environment: str, seed: int) -> Family:
+    """The family itself for a reported seed, and a rehearsal of it for others."""
+    family = known_families()[environment]
+    return family if seed < VALIDATION_SEED else family.rehearsal(seed - VALIDATION_SEED)
 
 
 def stacked_tasks(stacks: Sequence[AbstractTask]) -> AbstractTask:

@@ -1,32 +1,34 @@
 """The search for hyper-parameters: random configurations, judged on tasks never reported on.
 
 Appendix B of the paper. Configurations are drawn from the ranges that each method documents,
-trained on histories of validation seeds and raced on validation tasks. The best has the lowest
-average rank in two metrics: the simple regret after the last step, and the inference regret
-averaged over the last 50 steps. A configuration that diverges is dropped and counted.
+trained on histories of validation seeds, raced on validation tasks, and asked to predict them at
+uniform points; `_choice.py` says which is best. A configuration that diverges is dropped and
+counted.
 
-Settings are of two sorts. Numbers are traced and may differ between trainings done at once; sizes
-decide the shapes of compiled code. A search draws a few shapes and, for each, many configurations
-of the numbers, since every shape is compiled anew.
+Settings are of three sorts. Numbers are traced and may differ between trainings done at once; sizes
+decide the shapes of compiled code; numbers of training steps are checkpoints of one training. A
+search draws a few shapes and, for each, many configurations of the numbers, since every shape is
+compiled anew; each is judged at all checkpoints.
 """
 
 import json
-from dataclasses import fields
-from itertools import product
-from math import exp, log
 from pathlib import Path
 from typing import Any
 
 import equinox as eqx
 import jax
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 
 from metaprior.gp import float64
 from metaprior.lab.environments import known_families
-from metaprior.lab.studies._batches import race_each, rows_of, train_each
+from metaprior.lab.studies._batches import rows_of, train_at
+from metaprior.lab.studies._calibration import uniform_exams
+from metaprior.lab.studies._choice import choose
 from metaprior.lab.studies._configurations import ChosenConfiguration, write_configuration
-from metaprior.lab.studies._entrants import method_named, policy_of, search_ranges
+from metaprior.lab.studies._contenders import CompiledBatch
+from metaprior.lab.studies._draws import Settings, choices_in, draw_numbers, draw_shapes
+from metaprior.lab.studies._entrants import EntrantName, method_named, search_ranges
 from metaprior.lab.studies._folder import DataFrame
 from metaprior.lab.studies._jobs import Columns, Job
 from metaprior.lab.studies._repetitions import (
@@ -40,32 +42,48 @@ from metaprior.lab.studies._repetitions import (
     unseen_tasks,
 )
 from metaprior.lab.studies._specification import Specification
-from metaprior.methods import AbstractMethod, AbstractSurrogate, is_traced, settings_of
+from metaprior.methods import AbstractMethod, AbstractSurrogate, settings_of
+from metaprior.metrics import calibration_error
 
 KIND = "metaprior.lab.studies:run_search"
 DRAW_SEED = 0
-LAST_STEPS = 50
-
-Ranges = dict[str, list[Any]]
-Settings = dict[str, Any]
+# A run is judged early after so many queries; so many of the last count for the inference regret.
+EARLY, LAST_STEPS = 20, 50
+# A number for the keys of the points that are predicted.
+EXAM = 1
 
 
 def jobs(specification: Specification) -> list[Job]:
     """One job for each method on each environment and shape; all of a shape train at once."""
-    how = {name: specification[name] for name in ("acquisition", "tasks", "steps")}
+    names = ("acquisition", "tasks", "steps", "contexts", "points")
+    how = {name: specification[name] for name in names}
     how["chunk"] = specification.get("chunk")
-    how["seeds"] = [VALIDATION_SEED + i for i in range(specification["seeds"])]
     return [
-        Job(KIND, {**part, **how})
+        Job(KIND, {**part, **how, "seeds": validation_seeds(entrant["environment"], specification)})
         for entrant in specification["entrants"]
         for part in _parts(entrant, specification)
     ]
 
 
+def validation_seeds(environment: str, specification: Specification) -> list[int]:
+    """As many priors as asked for, and more where a family has fewer validation tasks for each of
+    them, so that there are as many pairs of prior and task."""
+    wanted = specification["tasks"]
+    there = known_families()[environment].rehearsal(0).available.validation
+    tasks = wanted if there is None else min(wanted, there)
+    return [VALIDATION_SEED + i for i in range(-(-wanted * specification["seeds"] // tasks))]
+
+
 def _parts(entrant: Specification, specification: Specification) -> list[Specification]:
     """The configurations of a method, dealt to its shapes in turn."""
     method = entrant["method"]
-    ranges = _ranges(method, specification)
+    ranges = search_ranges(method)
+    checkpoints: list[int] = []
+    if method_named(method).trains_in_batches:
+        drawn = ranges.pop("num_steps", None)
+        fixed = [entrant["settings"]["num_steps"]]
+        searched = drawn is not None and "num_steps" not in specification
+        checkpoints = sorted(choices_in("num_steps", drawn)) if searched else fixed
     shapes = draw_shapes(method, ranges, specification["shapes"], DRAW_SEED)
     draws = range(specification["draws"])
     return [
@@ -73,6 +91,7 @@ def _parts(entrant: Specification, specification: Specification) -> list[Specifi
             **{name: value for name, value in entrant.items() if name != "configuration"},
             "settings": entrant["settings"] | shape,
             "ranges": ranges,
+            "checkpoints": checkpoints,
             "configurations": list(draws[i :: len(shapes)]),
         }
         for i, shape in enumerate(shapes)
@@ -80,120 +99,100 @@ def _parts(entrant: Specification, specification: Specification) -> list[Specifi
     ]
 
 
-def _ranges(method: str, specification: Specification) -> dict[str, list[Any]]:
-    """What is searched: the method's ranges but for training steps, if those were asked for."""
-    ranges = search_ranges(method)
-    if "num_steps" in specification and method_named(method).trains_in_batches:
-        ranges.pop("num_steps", None)
-    return ranges
-
-
-def sizes_in(method: str, ranges: Ranges) -> list[str]:
-    """Settings that decide the shapes of compiled code: whatever is not traced.
-
-    Trainings in one batch may differ in length.
-    """
-    configured = method_named(method)
-    free = {setting.name for setting in fields(configured) if is_traced(setting)}
-    if configured.trains_in_batches:
-        free.add("num_steps")
-    return [name for name in ranges if name not in free]
-
-
-def draw_shapes(method: str, ranges: Ranges, num: int, seed: int) -> list[Settings]:
-    """At most `num` different settings of the sizes, all of them if there are no more."""
-    names = sizes_in(method, ranges)
-    every = [
-        dict(zip(names, values, strict=True))
-        for values in product(*(_choices(name, ranges[name]) for name in names))
-    ]
-    if len(every) <= num:
-        return every
-    chosen = np.random.default_rng([seed, 0]).choice(len(every), size=num, replace=False)
-    return [every[i] for i in sorted(chosen.tolist())]
-
-
-def draw_numbers(method: str, ranges: Ranges, index: int, seed: int) -> Settings:
-    """The settings of configuration `index` that are not sizes."""
-    # A stream for each configuration, so that it does not depend on which others are drawn.
-    rng = np.random.default_rng([seed, 1, index])
-    sizes = sizes_in(method, ranges)
-    return {name: _drawn(name, ranges[name], rng) for name in ranges if name not in sizes}
-
-
-def _drawn(name: str, described: list[Any], rng: np.random.Generator) -> Any:
-    if described[0] == "log-uniform":
-        _, low, high = described
-        return exp(rng.uniform(log(low), log(high)))
-    choices = _choices(name, described)
-    return choices[int(rng.integers(len(choices)))]
-
-
-def _choices(name: str, described: list[Any]) -> list[Any]:
-    if described[0] != "choice":
-        raise ValueError(
-            f"The range of {name} is {described!r}; give ['log-uniform', low, high] for a number "
-            "or ['choice', [...]] for anything."
-        )
-    return list(described[1])
-
-
 @float64
 def run_search(job: Specification) -> Columns:
-    """Both metrics by configuration, seed and task; NaN where a configuration diverged."""
+    """All measures by configuration, training steps, seed and task; NaN where one diverged.
+
+    A method that is not trained in steps has 0 of them.
+    """
     seeds, chunk = tuple(job["seeds"]), job["chunk"]
-    family = known_families()[job["environment"]]
-    tasks = unseen_tasks(job["environment"], job["tasks"], seeds)
-    optimum = optima(job["environment"], job["tasks"], seeds)
     past = histories(job["environment"], job["past_tasks"], job["past_steps"], seeds, chunk)
     methods = _configured(job)
     # Every configuration with every seed: the seeds of the first, then those of the second.
     each = [(method, i) for method in methods for i in range(len(seeds))]
-    surrogates = train_each(
+    found = train_at(
         [method for method, _ in each],
         [past[i] for _, i in each],
+        job["checkpoints"],
         keys=stacked_keys([keys_of(seeds[i]).train for _, i in each]),
         chunk=chunk,
-        may_diverge=True,
     )
-    found = race_each(
-        policy_of(surrogates, job["acquisition"], family.space),
-        stacked_tasks([jax.tree.map(lambda leaf, i=i: leaf[i], tasks) for _, i in each]),
+    parts = [_judged(job, methods, num_steps, surrogates, seeds) for num_steps, surrogates in found]
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _judged(
+    job: Specification,
+    methods: list[AbstractMethod],
+    num_steps: int,
+    surrogates: AbstractSurrogate,
+    seeds: tuple[int, ...],
+) -> Columns:
+    """The records of all configurations after `num_steps` training steps."""
+    family, chunk = known_families()[job["environment"]], job["chunk"]
+    tasks = unseen_tasks(job["environment"], job["tasks"], seeds)
+    optimum = optima(job["environment"], job["tasks"], seeds)
+    order = [i for _ in methods for i in range(len(seeds))]
+    tasks = stacked_tasks([jax.tree.map(lambda leaf, i=i: leaf[i], tasks) for i in order])
+    batch = CompiledBatch.asking(
+        surrogates, EntrantName.of(job["method"]).acquisition(job["acquisition"]), family
+    )
+    num_tasks = optimum.shape[1]
+    raced = batch.race(
+        tasks,
         job["steps"],
-        keys=split_each([keys_of(seeds[i]).race for _, i in each], optimum.shape[1]),
+        keys=split_each([keys_of(seeds[i]).race for i in order], num_tasks),
         noise_std=family.noise_std,
-        infer=True,
         chunk=chunk,
     )
+    points = [jax.random.fold_in(keys_of(seeds[i]).race, EXAM) for i in order]
+    exams = uniform_exams(
+        tasks, max(1, *job["contexts"]), job["points"], keys=split_each(points, num_tasks)
+    )
+    judged = batch.judge(exams, job["contexts"], chunk=chunk)
     shape = len(methods), *optimum.shape
     values, predicted = (
-        array.reshape(*shape, -1) for array in (found.values, found.values_at_predicted_best)
+        array.reshape(*shape, -1) for array in (raced.values, raced.values_at_predicted_best)
     )
+    errors = np.apply_along_axis(_error_if_known, -1, judged.cdf)
+    measures = {
+        "early_regret": optimum - values[..., :EARLY].max(axis=3),
+        "simple_regret": optimum - values.max(axis=3),
+        "inference_regret": optimum - predicted[..., -LAST_STEPS:].mean(axis=3),
+        "log_likelihood": judged.log_density.mean(axis=(2, 3)).reshape(shape),
+        "calibration_error": errors.mean(axis=2).reshape(shape),
+    }
     learned = finite_entries(surrogates).reshape(shape[:2])[..., None]
-    sound = learned & np.isfinite(values).all(axis=3) & np.isfinite(predicted).all(axis=3)
+    sound = learned & np.all([np.isfinite(values) for values in measures.values()], axis=0)
     # One diverged seed rejects the whole configuration.
     diverged = np.broadcast_to(~sound.all(axis=(1, 2), keepdims=True), shape)
     columns = rows_of(
         {
             "configuration": job["configurations"],
+            "num_steps": [num_steps],
             "seed": np.asarray(seeds),
-            "task": range(shape[2]),
+            "task": range(num_tasks),
         },
-        {
-            "simple_regret": np.where(diverged, np.nan, optimum - values.max(axis=3)),
-            "inference_regret": np.where(
-                diverged, np.nan, optimum - predicted[..., -LAST_STEPS:].mean(axis=3)
-            ),
-        },
+        {name: np.where(diverged, np.nan, values)[:, None] for name, values in measures.items()},
     )
     drawn = {
-        i: json.dumps(settings_of(m)) for i, m in zip(job["configurations"], methods, strict=True)
+        index: json.dumps(_settings_at(method, num_steps))
+        for index, method in zip(job["configurations"], methods, strict=True)
     }
     return {
         **columns,
         "diverged": diverged.ravel(),
         "drawn": np.array([drawn[i] for i in columns["configuration"].tolist()]),
     }
+
+
+def _error_if_known(cdf: Float[np.ndarray, " points"]) -> float:
+    """The calibration error; NaN for the predictions of a model that diverged."""
+    return calibration_error(cdf) if np.isfinite(cdf).all() else np.nan
+
+
+def _settings_at(method: AbstractMethod, num_steps: int) -> Settings:
+    return settings_of(method) | ({"num_steps": num_steps} if method.trains_in_batches else {})
 
 
 def _configured(job: Specification) -> list[AbstractMethod]:
@@ -212,36 +211,17 @@ def finite_entries(batch: AbstractSurrogate) -> Bool[np.ndarray, " batch"]:
     return np.all(flat, axis=0)
 
 
-def choose(records: DataFrame) -> dict[str, Any]:
-    """The best configuration among the records of one method on one environment.
-
-    Configurations are ranked by each metric, averaged over seeds and tasks; the lowest average rank
-    wins, of equals the one with less simple regret.
-    """
-    by_configuration = records.groupby("configuration")
-    metrics = by_configuration[["simple_regret", "inference_regret"]].mean()
-    metrics = metrics[~by_configuration["diverged"].any()]
-    counts = {"configurations": by_configuration.ngroups}
-    counts["diverged"] = counts["configurations"] - len(metrics)
-    if metrics.empty:
-        return {"settings": None, "searched": counts}
-    metrics["average_rank"] = metrics.rank().mean(axis=1)
-    best = metrics.sort_values(["average_rank", "simple_regret"], kind="stable").iloc[0]
-    mine = records[records["configuration"] == best.name]
-    return {
-        "settings": json.loads(mine["drawn"].iloc[0]),
-        "scores": {"configuration": int(best.name), **best.astype(float).to_dict()},
-        "searched": counts,
-    }
-
-
 def write_configurations(
-    folder: Path, specification: Specification, records: DataFrame
+    folder: Path, specification: Specification, records: DataFrame, criterion: str | None = None
 ) -> tuple[list[Path], list[str]]:
-    """A file for each method on each environment, in `folder`; and sentences on what has none."""
+    """A file for each method on each environment, in `folder`; and sentences on what has none.
+
+    - `criterion`: by default that of the search.
+    """
+    criterion = specification["criterion"] if criterion is None else criterion
     written, without = [], []
     for (environment, method), some in records.groupby(["environment", "method"], sort=False):
-        found = choose(some)
+        found = choose(some, criterion)
         if found["settings"] is None:
             count = found["searched"]["configurations"]
             without.append(
@@ -249,11 +229,30 @@ def write_configurations(
             )
             continue
         found["searched"] |= {
-            "ranges": _ranges(method, specification),
-            **{name: specification[name] for name in ("seeds", "tasks", "steps", "acquisition")},
-            "seeds": [VALIDATION_SEED + i for i in range(specification["seeds"])],
-            "shapes": specification["shapes"],
+            "criterion": criterion,
+            "ranges": search_ranges(method),
+            **{name: specification[name] for name in ("steps", "acquisition", "shapes")},
+            **effort(some, specification["steps"]),
         }
         chosen = ChosenConfiguration(environment, method, **found)
         written.append(write_configuration(folder, chosen))
     return written, without
+
+
+def effort(records: DataFrame, steps: int) -> dict[str, Any]:
+    """How much work the search of one method on one environment was.
+
+    - `priors`, `tasks`: validation seeds, and tasks of each; `checkpoints`: numbers of steps.
+    - `training_steps`, `runs`, `queries`: of all configurations together.
+    """
+    checkpoints = sorted({int(each) for each in records["num_steps"]})
+    seeds = sorted({int(each) for each in records["seed"]})
+    trainings = records["configuration"].nunique() * len(seeds)
+    return {
+        "seeds": seeds,
+        "tasks": int(records["task"].nunique()),
+        "checkpoints": checkpoints,
+        "training_steps": trainings * checkpoints[-1],
+        "runs": len(records),
+        "queries": len(records) * steps,
+    }

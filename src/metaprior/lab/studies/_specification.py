@@ -5,19 +5,28 @@ so that it can be kept beside them and compared: the settings of every method ar
 """
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from metaprior.lab.environments import known_families
+from metaprior.lab.studies._choice import CRITERIA
+from metaprior.lab.studies._contenders import ACQUISITIONS
 from metaprior.lab.studies._entrants import (
-    ACQUISITIONS,
+    LEARN,
     RANDOM_SEARCH,
+    VARIANTS,
+    Entrant,
+    EntrantName,
+    canonical_name,
     entrants_of,
+    learns_together,
+    require_suited,
     search_ranges,
 )
 from metaprior.lab.studies._jobs import Job
 from metaprior.lab.studies._presets import FULL, KINDS, OPTIONAL, PRESETS
+from metaprior.learning import budget_named
 from metaprior.methods import known_methods
 
 # Plain JSON: `kind`, the fields of that kind in `_presets.py`, and `entrants`.
@@ -62,6 +71,7 @@ def specification_of(
         past_tasks=checked.get("past_tasks"),
         past_steps=checked.get("past_steps"),
         num_steps=checked.get("num_steps"),
+        budget=checked.get("budget"),
         configurations=configurations,
     )
     if kind == "supervised":
@@ -77,6 +87,11 @@ def blocks(entries: Iterable[Any], size: int | None) -> list[list[Any]]:
     return [entries[i : i + size] for i in range(0, len(entries), size)]
 
 
+def block_of(entrant: Entrant, specification: Specification) -> int | None:
+    """How many repetitions of an entrant are a job."""
+    return specification.get("block") if learns_together(entrant["method"]) else 1
+
+
 def jobs_by_seeds(kind: str, specification: Specification, names: Iterable[str] = ()) -> list[Job]:
     """One job for each method on each environment and block of seeds, with the settings `names`."""
     how = {name: specification[name] for name in names}
@@ -84,7 +99,7 @@ def jobs_by_seeds(kind: str, specification: Specification, names: Iterable[str] 
     return [
         Job(kind, {**entrant, **how, "seeds": seeds})
         for entrant in specification["entrants"]
-        for seeds in blocks(range(specification["seeds"]), specification.get("block"))
+        for seeds in blocks(range(specification["seeds"]), block_of(entrant, specification))
     ]
 
 
@@ -109,9 +124,25 @@ def _refuse_foreign(fields: dict[str, Any], kind: str) -> None:
 def _checked(name: str, value: Any) -> Any:
     """A field in its one form: names as they are written, lists as tuples, counts at least 1."""
     if name == "environments":
-        return _names(name, value, list(known_families()))
+        families = {each.lower(): each for each in known_families()}
+        return _names(name, value, lambda one: families.get(str(one).strip().lower()), families)
     if name == "methods":
-        return _names(name, value, [*known_methods(), RANDOM_SEARCH])
+        known = [*known_methods(), LEARN, RANDOM_SEARCH]
+        more = f"(and, after a plus sign, {', '.join(VARIANTS)})"
+        return _names(name, value, canonical_name, known, more)
+    if name == "budget":
+        if not isinstance(value, str):
+            raise ValueError(
+                f"`budget` is {value!r}; name one, since seconds give other records each time."
+            )
+        return budget_named(value).name
+    if name == "readings":
+        known = ("collected", "uniform")
+        return _names(name, value, lambda one: one if one in known else None, known)
+    if name == "criterion":
+        if value not in CRITERIA:
+            raise ValueError(f"There is no criterion {value!r}; give {' or '.join(CRITERIA)}.")
+        return value
     if name == "acquisition":
         if value not in ACQUISITIONS:
             raise ValueError(
@@ -132,29 +163,48 @@ def _is_count(value: Any, least: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
-def _names(field: str, value: Any, known: list[str]) -> tuple[str, ...]:
+def _names(
+    field: str,
+    value: Any,
+    canonical: Callable[[Any], str | None],
+    known: Iterable[str],
+    more: str = "",
+) -> tuple[str, ...]:
+    """Names as records have them, each once.
+
+    - `canonical`: from a name in any case to how it is written, `None` for a strange one.
+    """
     names = value.split(",") if isinstance(value, str) else value
-    canonical = {name.lower(): name for name in known}
+    words = " ".join([", ".join(known), *([more] if more else [])])
     found: dict[str, None] = {}
     for name in names if isinstance(names, list | tuple) else [names]:
-        key = name.strip().lower() if isinstance(name, str) else name
-        if key not in canonical:
-            raise ValueError(f"There is no {name!r} among the {field}; name {', '.join(known)}.")
-        found[canonical[key]] = None
+        written = canonical(name)
+        if written is None:
+            raise ValueError(f"There is no {name!r} among the {field}; name {words}.")
+        found[written] = None
     if not found:
-        raise ValueError(f"A study needs {field}; name some of {', '.join(known)}.")
+        raise ValueError(f"A study needs {field}; name some of {words}.")
     return tuple(found)
 
 
 def _refuse_unsuited(kind: str, methods: tuple[str, ...]) -> None:
-    if RANDOM_SEARCH in methods and kind in ("supervised", "calibration", "search"):
-        raise ValueError(
-            f"{RANDOM_SEARCH} predicts nothing and has no settings; leave it out of a {kind} study."
-        )
-    if kind == "search" and (fixed := [name for name in methods if not search_ranges(name)]):
-        raise ValueError(
-            f"{fixed[0]} has no SEARCH_RANGES to draw settings from; leave it out of the search."
-        )
+    for name in methods:
+        require_suited(name)
+        named = EntrantName.of(name)
+        if named.method == RANDOM_SEARCH and kind in ("supervised", "calibration", "search"):
+            raise ValueError(
+                f"{name} predicts nothing and has no settings; leave it out of a {kind} study."
+            )
+        if kind == "search" and named.method == LEARN:
+            raise ValueError(f"{name} chooses for itself; leave it out of the search.")
+        if kind == "search" and not search_ranges(name):
+            raise ValueError(
+                f"{name} has no SEARCH_RANGES to draw settings from; leave it out of the search."
+            )
+        if kind != "lifelong" and "versions" in named.variants:
+            raise ValueError(
+                f"{name} keeps versions from run to run; it belongs in a lifelong study."
+            )
 
 
 def _refuse_unsplittable(entrants: list[dict[str, Any]]) -> None:

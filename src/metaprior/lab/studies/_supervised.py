@@ -1,9 +1,18 @@
 """The supervised study: how well models predict, and know how well (appendix B, tables 4 and 5).
 
-For each seed, runs are collected as in the offline study. A random half of them is learned from; of
-each of the others a random half of the points is the context, and the rest is predicted.
+For each seed, a random half of the past tasks is learned from; of each of the others a random half
+of the points is the context, and the rest is predicted. The paper can be read in two ways:
+
+    collected   all points were collected by fixed GP-UCB, as in the offline study (its text)
+    uniform     all points are uniform on the domain (the captions of its tables)
+
+The log-likelihood is per point, in the units of the values; `log_likelihood_standardised` is that
+of values divided by the standard deviation of all that were learned from. `calibration_error` is of
+the few points of one task, where even a perfect model has an error; `calibration_error_pooled` is
+of all points of a seed together.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -13,39 +22,52 @@ from jaxtyping import Int, PRNGKeyArray
 
 from metaprior.data import Tasks
 from metaprior.gp import float64
-from metaprior.lab.studies._batches import ContextSplit, judge_each, rows_of
+from metaprior.lab.studies._batches import ContextSplit, rows_of
 from metaprior.lab.studies._jobs import Columns, Job
-from metaprior.lab.studies._repetitions import histories, keys_of, train_seeds
+from metaprior.lab.studies._repetitions import histories, keys_of, learn_seeds, uniform_histories
 from metaprior.lab.studies._specification import Specification, jobs_by_seeds
 from metaprior.meta import stack
 from metaprior.metrics import calibration_error
 
+READINGS: dict[str, Callable[..., tuple[Tasks, ...]]] = {
+    "collected": histories,
+    "uniform": uniform_histories,
+}
 KIND = "metaprior.lab.studies:run_supervised"
 
 
 def jobs(specification: Specification) -> list[Job]:
-    """One job for each method on each environment and block of seeds."""
-    return jobs_by_seeds(KIND, specification)
+    """One job for each method on each environment, reading and block of seeds."""
+    return [
+        job
+        for reading in specification["readings"]
+        for job in jobs_by_seeds(KIND, {**specification, "reading": reading}, ("reading",))
+    ]
 
 
 @float64
 def run_supervised(job: Specification) -> Columns:
-    """Log-likelihood, calibration error and RMSE by seed and held-out task."""
+    """Log-likelihood in both units, calibration error and RMSE by seed and held-out task."""
     seeds, chunk = tuple(job["seeds"]), job["chunk"]
-    past = histories(job["environment"], job["past_tasks"], job["past_steps"], seeds, chunk)
-    halves = [split(each, key=keys_of(s).tasks) for each, s in zip(past, seeds, strict=True)]
-    surrogates = train_seeds(
-        job, [each.subset(half.learn) for each, half in zip(past, halves, strict=True)]
+    past = READINGS[job["reading"]](
+        job["environment"], job["past_tasks"], job["past_steps"], seeds, chunk
     )
+    halves = [split(each, key=keys_of(s).tasks) for each, s in zip(past, seeds, strict=True)]
+    learned_from = [each.subset(half.learn) for each, half in zip(past, halves, strict=True)]
+    learned = learn_seeds(job, learned_from)
     exams = [exam(each, half) for each, half in zip(past, halves, strict=True)]
     sizes = [halves[0].context.shape[1]]
-    judged = judge_each(surrogates, stack(exams), sizes, chunk=chunk)
+    judged = learned.judge(stack(exams), sizes, chunk=chunk)
     log_density, cdf, error = (array[:, :, 0] for array in judged)
+    scale = np.array([each.y[each.mask].std() for each in learned_from])
+    log_likelihood = log_density.mean(axis=2)
     columns = rows_of(
         {"seed": np.asarray(seeds), "held_out": range(log_density.shape[1])},
         {
-            "log_likelihood": log_density.mean(axis=2),
+            "log_likelihood": log_likelihood,
+            "log_likelihood_standardised": log_likelihood + np.log(scale)[:, None],
             "calibration_error": np.array([[calibration_error(c) for c in s] for s in cdf]),
+            "calibration_error_pooled": np.array([calibration_error(s) for s in cdf]),
             "rmse": np.sqrt((error**2).mean(axis=2)),
         },
     )
