@@ -20,17 +20,17 @@ goes on where it stopped.
 """
 
 import argparse
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from benchmarks._records import finished
+from benchmarks._unseen import families, past_runs, search
 from metaprior.metrics import mean_and_interval
 
 HISTORIES = ("friendly", "shifted", "mirrored", "flipped", "shuffled")
-FAMILIES = ("Branin", "Camelback", "glmnet", "rpart")
+FAMILIES = ("branin", "camelback", "glmnet", "rpart")
 NUM_QUERIES = 40
 STEPS = (1, 5, 10, 20, 40)
 TRUST_STEPS = (0, 5, 10, 20, 40)
@@ -57,8 +57,8 @@ def evaluate(job: Job) -> dict[str, list]:
     from metaprior.methods import AveragedGP, FittedGP, Guarded, Weighed
 
     key_past, key_new = jax.random.split(jax.random.key(job.seed))
-    family = _family(job.family)
-    past = changed(_past_runs(job.family, key_past), job.history, job.seed)
+    family = families()[job.family]
+    past = changed(past_runs(family, key_past), job.history, job.seed)
     base = mp.methods.FPacohMap(num_steps=job.steps)
     learned = mp.learn(past, method=base, seed=job.seed)
     priors = {
@@ -72,51 +72,12 @@ def evaluate(job: Job) -> dict[str, list]:
     optima = family.optimum(new).value.tolist()
     found: dict[str, list] = {arm: [] for arm in (*ARMS, "trust")}
     for i, (task, optimum) in enumerate(zip(family.unstack(new), optima, strict=True)):
-        rows = None
-        if task.choices is not None:
-            rows = np.asarray(task.choices.points)[np.asarray(task.choices.valid)]
-            rows = family.space.decode(rows)
         for arm, prior in priors.items():
-            optimizer = mp.Optimizer(prior, candidates=rows, seed=i)
-            best, regret, trust = -np.inf, [], [optimizer.trust]
-            for _ in range(NUM_QUERIES):
-                point = optimizer.ask()
-                value = float(task.evaluate([point])[0])
-                optimizer.tell(point, value)
-                best = max(best, value)
-                regret.append(optimum - best)
-                trust.append(optimizer.trust)
-            found[arm].append(regret)
+            run = search(prior, task, optimum, NUM_QUERIES, i)
+            found[arm].append(run["regret"])
             if arm == WEIGHED:
-                found["trust"].append(trust)
+                found["trust"].append(run["trust"])
     return found
-
-
-@cache
-def _family(name: str):
-    from metaprior.lab import environments
-
-    if name in ("glmnet", "rpart"):
-        return environments.Table(name)
-    return getattr(environments, name)()
-
-
-def _past_runs(name: str, key):
-    """Runs of fixed GP-UCB on the training tasks of a family."""
-    import jax
-
-    from metaprior.gp import float64
-    from metaprior.lab.studies import fixed_gp_policy, race, recorded
-
-    @float64
-    def collected():
-        family = _family(name)
-        key_tasks, key_race = jax.random.split(key)
-        tasks = family.training_tasks(family.num_tasks, key=key_tasks)
-        found = race(fixed_gp_policy(family), tasks, family.run_length, key=key_race)
-        return recorded(family, found.x, found.y)
-
-    return collected()
 
 
 def changed(past, history: str, seed: int):

@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 
 from metaprior.learning import Budget, Watch
 from metaprior.learning import _race as racing
-from metaprior.learning._candidates import default_lane, lanes_of, require_candidates
+from metaprior.learning._budget import BUDGETS
+from metaprior.learning._candidates import (
+    default_lane,
+    default_lanes,
+    lanes_of,
+    require_candidates,
+)
 from metaprior.learning._exam import exam_of, folds_of
 from metaprior.learning._race import Race, Standing, has_fallen, run_race, survivors, winner
 from metaprior.methods import (
@@ -19,6 +25,7 @@ from metaprior.methods import (
     FixedGP,
     FPacohMap,
     LearnedGP,
+    PacohMap,
     can_train_together,
 )
 from tests.learning.answers import tasks_of
@@ -286,6 +293,17 @@ def test_default_lane_depends_on_the_seed_and_stays_closer_for_few_tasks():
     assert ours[10:] != theirs[10:]
     few = default_lane(40, 2, 6, seed=0)
     assert np.mean([m.kappa for m in few[10:]]) > 2 * np.mean([m.kappa for m in ours[10:]])
+
+
+def test_default_lanes_race_other_methods_in_the_largest_budget_only():
+    for name, others in {"fast": [], "normal": [], "thorough": [PacohMap, LearnedGP, ABLR]}.items():
+        lanes = default_lanes(BUDGETS[name], 20, seed=0)
+        # What trains in one batch is in one lane, and nothing is there twice.
+        assert lanes_of([method for lane in lanes for method in lane]) == lanes
+        assert len({method for lane in lanes for method in lane}) == sum(map(len, lanes))
+        own = len(BUDGETS[name].feature_dims)
+        assert {type(method) for lane in lanes[:own] for method in lane} == {FPacohMap}
+        assert [type(lane[0]) for lane in lanes[own:]] == others
 
 
 def test_lanes_of_groups_by_class_and_sizes_whatever_the_numbers():

@@ -1,8 +1,8 @@
 """Configurations that a race starts with, and which of them can train together.
 
 By default they are configurations of F-PACOH-MAP. The first few have served well elsewhere; the
-others are drawn around them. Numbers may differ between trainings in one batch, so one lane is one
-compiled loop.
+others are drawn around them. The largest budget races other methods too. Numbers may differ between
+trainings in one batch, so one lane is one compiled loop.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,15 @@ from math import exp, log
 import numpy as np
 
 from metaprior.learning._budget import Budget
-from metaprior.methods import AbstractGradientMethod, AbstractMethod, FPacohMap, can_train_together
+from metaprior.methods import (
+    ABLR,
+    AbstractGradientMethod,
+    AbstractMethod,
+    FPacohMap,
+    LearnedGP,
+    PacohMap,
+    can_train_together,
+)
 from metaprior.words import shortened
 
 # (low, high) of log-uniform draws.
@@ -26,12 +34,31 @@ RANGES = {
 DECAY = 0.6
 # A pull towards the hyper-prior that few tasks cannot overcome.
 FEW_TASKS, FEW_KAPPA = 4, (0.2, 2.0)
+# Of other methods: how far to regularise, and how fast to learn.
+PACOH_KAPPAS = (0.1, 0.3, 1.0, 3.0)
+WEIGHT_DECAYS = (1e-4, 1e-3, 1e-2)
+LEARNING_RATES = (5e-3, 2e-2)
 
 
-def default_lanes(budget: Budget, num_tasks: int, *, seed: int) -> list[list[FPacohMap]]:
-    """The configurations that `learn` races by default, one lane per feature dimension."""
+def default_lanes(
+    budget: Budget, num_tasks: int, *, seed: int
+) -> list[list[AbstractGradientMethod]]:
+    """The configurations that `learn` races by default: a lane per feature dimension, and in the
+    largest budget one per other method."""
     num = -(-budget.candidates // len(budget.feature_dims))
-    return [default_lane(num, num_tasks, dim, seed=seed) for dim in budget.feature_dims]
+    lanes: list[list[AbstractGradientMethod]] = [
+        [*default_lane(num, num_tasks, dim, seed=seed)] for dim in budget.feature_dims
+    ]
+    return lanes + other_lanes() if budget.races_methods else lanes
+
+
+def other_lanes() -> list[list[AbstractGradientMethod]]:
+    """PACOH-MAP, the learned GP and ABLR: what F-PACOH-MAP has to beat on the runs at hand."""
+    return [
+        [PacohMap(kappa=kappa, learning_rate_decay=DECAY) for kappa in PACOH_KAPPAS],
+        [LearnedGP(learning_rate=rate, learning_rate_decay=DECAY) for rate in LEARNING_RATES],
+        [ABLR(weight_decay=decay, learning_rate_decay=DECAY) for decay in WEIGHT_DECAYS],
+    ]
 
 
 def default_lane(num: int, num_tasks: int, feature_dim: int, *, seed: int) -> list[FPacohMap]:
