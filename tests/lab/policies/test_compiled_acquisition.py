@@ -14,7 +14,7 @@ from metaprior.lab.policies import (
     CompiledLatentBound,
     CompiledRestlessBound,
 )
-from metaprior.methods import AbstractPosterior, Moments
+from metaprior.methods import Moments
 from tests.moments_only import MomentsOnly
 
 KEY = jr.key(0)
