@@ -15,8 +15,8 @@ def no_cache(monkeypatch):
 
 @pytest.fixture
 def learned(monkeypatch):
-    """A stand-in for learning, which keeps what it was called with; a test may set what it finds and
-    the stages that it reports."""
+    """A stand-in for learning, which keeps what it was called with; a test may set what it finds
+    and the stages that it reports."""
     calls = SimpleNamespace(findings=None, stages=())
 
     def learn(tasks, **options):

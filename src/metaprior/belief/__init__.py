@@ -21,6 +21,7 @@ from metaprior.belief._kernels import StackedRationalQuadratic as StackedRationa
 from metaprior.belief._kernels import StackedSquaredExponential as StackedSquaredExponential
 from metaprior.belief._kernels import StackedStretch as StackedStretch
 from metaprior.belief._kernels import StackedSum as StackedSum
+from metaprior.belief._known_features import seen_beside as seen_beside
 from metaprior.belief._left import NEARLY as NEARLY
 from metaprior.belief._left import Left as Left
 from metaprior.belief._left import left_in as left_in
@@ -72,4 +73,3 @@ from metaprior.belief._view import ChainedView as ChainedView
 from metaprior.belief._view import PointsView as PointsView
 from metaprior.belief._view import UnitView as UnitView
 from metaprior.belief._view import embedding_view as embedding_view
-from metaprior.belief._window import seen_beside as seen_beside

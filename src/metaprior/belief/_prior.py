@@ -11,10 +11,10 @@ from jaxtyping import Float
 
 from metaprior.belief._belief import AbstractBelief, ConditionedBelief, SeenThrough
 from metaprior.belief._contents import AbstractContents, SavedContents
+from metaprior.belief._known_features import seen_beside
 from metaprior.belief._linalg import require_finite
 from metaprior.belief._settings import method_name
 from metaprior.belief._view import embedding_view
-from metaprior.belief._window import seen_beside
 from metaprior.data import (
     LARGEST_VALUE,
     Features,

@@ -89,7 +89,7 @@ def learn(
     lifelong: Annotated[
         Path | None,
         typer.Option(
-            help="Folder of a lifelong sequence to begin with these runs, instead of --out."
+            help="Folder of a lifelong sequence that these runs begin or join, instead of --out."
         ),
     ] = None,
     space: Annotated[
@@ -136,7 +136,7 @@ def learn(
         list[str] | None,
         typer.Option(
             help="Column, user attribute of Optuna studies, or tag or parameter of logged runs, "
-            "that says something of the whole task; may be repeated."
+            "that describes the whole task; may be repeated."
         ),
     ] = None,
     value_bounds: Annotated[

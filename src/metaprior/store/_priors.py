@@ -72,8 +72,8 @@ def load_priors(folder: str | Path) -> Priors:
     folder = as_path(folder, "folder")
     if not (folder / INDEX).is_file():
         raise PriorFileError(
-            f"There is no {INDEX} in {folder}; name a folder that `metaprior learn --output` or "
-            "`Priors.save` made, or load a single prior with `metaprior.load`."
+            f"There is no {INDEX} in {folder}; name a folder that `Priors.save` made, or load a "
+            "single prior with `metaprior.load`."
         )
     entries = _entries(folder)
     for remaining in reversed(range(_TRIES)):
