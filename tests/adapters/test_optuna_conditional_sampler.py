@@ -102,6 +102,33 @@ def test_sampler_expects_conditional_parameters_before_they_are_shown(prior):
     assert {name for name, _ in window.ranges} == {"booster", "alpha", "drop"}
 
 
+def test_window_does_not_expect_what_held_values_forbid(prior):
+    asked = {
+        "booster": [optuna.distributions.CategoricalDistribution(["linear"])],
+        "alpha": [optuna.distributions.FloatDistribution(0, 1)],
+    }
+    window = study_window(prior.space, asked, shown={"booster", "alpha"})
+    assert window is not None
+    assert [name for name, _ in window.ranges] == ["alpha"]
+    asked["booster"] = [optuna.distributions.CategoricalDistribution(["tree"])]
+    window = study_window(prior.space, asked, shown={"booster", "alpha"})
+    assert window is not None
+    assert [name for name, _ in window.ranges] == ["alpha", "eta", "depth"]
+
+
+def test_window_without_an_optional_parameter_takes_its_own_points_back():
+    space = mp.Space(
+        x=mp.Real(0, 1),
+        has_warm=mp.Categorical([False, True]),
+        warm=mp.Real(0, 1, when={"has_warm": [True]}),
+    )
+    asked = {"x": [optuna.distributions.FloatDistribution(0, 1)]}
+    window = study_window(space, asked, {"x", "has_warm"}, {"warm": 3})
+    assert window is not None
+    assert [name for name, _ in window.ranges] == ["x"]
+    assert window.held == (("has_warm", False),)
+
+
 def test_window_holds_what_is_never_asked_so_that_the_rest_exists(prior):
     eta = [optuna.distributions.FloatDistribution(1e-3, 1.0, log=True)]
     window = study_window(prior.space, {"eta": eta})

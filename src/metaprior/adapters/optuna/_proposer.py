@@ -208,8 +208,8 @@ class StudyProposer:
             return False
         both = (proposal, {**proposal, **params})
         points = [self._window.encode(self._in_space(p)) for p in both]
-        here, there = self._optimizer.space.encode([point for point in points if point])
-        return bool(np.abs(here - there).max() < NEAR)
+        inside = self._optimizer.space.encode([point for point in points if point])
+        return len(inside) == 2 and bool(np.abs(inside[0] - inside[1]).max() < NEAR)
 
     def _start(self) -> None:
         """Forget everything about the trials."""
