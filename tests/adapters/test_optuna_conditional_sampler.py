@@ -9,7 +9,8 @@ from optuna.trial import TrialState
 
 import metaprior as mp
 from metaprior.adapters.optuna import MetaPriorSampler, read_history
-from metaprior.adapters.optuna._study_window import gone, stand_ins, study_window, whole_window
+from metaprior.adapters.optuna._repeats import held_beside
+from metaprior.adapters.optuna._study_window import gone, study_window, whole_window
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
@@ -140,15 +141,17 @@ def test_window_holds_what_is_never_asked_so_that_the_rest_exists(prior):
     assert mean[1] > mean[0] + 0.3  # eta still matters
 
 
-def test_stand_ins_exist_beside_what_is_fixed(prior):
-    window = whole_window(prior.space)
-    own = dict(zip((name for name, _ in window.ranges), window.space.names, strict=True))
-    booster = dict(window.ranges)["booster"]
-    for fixed, expected in [(None, "eta depth drop"), ("tree", "eta depth"), ("linear", "")]:
-        held = {} if fixed is None else {own["booster"]: booster.coordinate(fixed)}
-        found = stand_ins(window, {"booster", "alpha"}, held)
-        assert found.keys() - held.keys() == {own[name] for name in expected.split()}
-        assert held.items() <= found.items()
+def test_held_values_exist_beside_those_that_are_fixed():
+    space = mp.Space(
+        a=mp.Categorical(["s", "t"]),
+        b=mp.Categorical(["u", "v"], when={"a": ["t"]}),
+        c=mp.Real(0, 1, when={"b": ["v"]}),
+    )
+    held = {"b": "v", "c": 0.5}
+    assert held_beside({}, held, space) == held
+    assert held_beside({"a": "t"}, held, space) == {"a": "t", **held}
+    assert held_beside({"a": "s"}, held, space) == {"a": "s"}
+    assert held_beside({"b": "u"}, held, space) == {"b": "u"}
 
 
 def test_gone_names_what_existed_and_was_not_asked_for(prior):
@@ -300,6 +303,31 @@ def test_sampler_never_tries_a_pruned_point_again_that_lacked_an_optional_parame
         study.optimize(objective, n_trials=8)
     tried = [trial.params["x"] for trial in study.trials]
     assert min(abs(a - b) for i, a in enumerate(tried) for b in tried[1:i]) > 1e-3
+
+
+def test_sampler_never_tries_a_pruned_point_again_where_a_new_parameter_does_not_exist(prior):
+    """The study has `depth2` in one branch, and the prior does not know it."""
+
+    def objective(trial):
+        booster = trial.suggest_categorical("booster", ["linear", "tree"])
+        alpha = trial.suggest_float("alpha", 0, 1)
+        if booster == "tree":
+            trial.suggest_float("eta", 1e-3, 1.0, log=True)
+            trial.suggest_int("depth", 2, 10, step=2)
+            trial.suggest_float("depth2", 0, 1)
+            return -10.0
+        trial.report(1.0, 1)
+        if trial.number > 1:
+            raise optuna.TrialPruned
+        return -((alpha - 0.5) ** 2)
+
+    study = optuna.create_study(direction="maximize", sampler=MetaPriorSampler(prior, seed=0))
+    study.enqueue_trial({"booster": "tree"})
+    study.enqueue_trial({"booster": "linear"})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        study.optimize(objective, n_trials=8)
+    assert_never_near_a_pruned_one(study.trials, fewest=2)
 
 
 def assert_never_near_a_pruned_one(trials, *, fewest):

@@ -122,26 +122,6 @@ def _needed(space: Space, asked: Collection[str], known: Collection[str]) -> lis
     return list(found.items())
 
 
-def stand_ins(window: Window, asked: Collection[str], fixed: Mapping[str, Any]) -> dict[str, Any]:
-    """The values in `fixed`, and what stands in a point of the window for what no trial has asked
-    for, as far as they allow for each other; by the names of the window's space.
-
-    - `asked`: parameters that some trial asked for.
-    """
-    named = zip(window.space.names, window.ranges, strict=True)
-    held = {own: middle_of(r.dimension) for own, (name, r) in named if name not in asked}
-    held |= fixed
-    whens = dict(zip(window.space.names, (d.when for d in window.space.dimensions), strict=True))
-
-    def is_possible(own: str) -> bool:
-        return all(
-            is_possible(parent) and (parent not in held or held[parent] in values)
-            for parent, values in whens[own]
-        )
-
-    return {own: value for own, value in held.items() if own in fixed or is_possible(own)}
-
-
 def news(window: Window) -> dict[str, str]:
     """What a window adds to the space of a prior, in words, by parameter."""
     found = {}
