@@ -9,7 +9,7 @@ from optuna.trial import TrialState
 
 import metaprior as mp
 from metaprior.adapters.optuna import MetaPriorSampler, read_history
-from metaprior.adapters.optuna._repeats import held_beside
+from metaprior.adapters.optuna._repeats import absent_in, held_beside, repeats
 from metaprior.adapters.optuna._study_window import gone, study_window, whole_window
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -139,6 +139,39 @@ def test_window_holds_what_is_never_asked_so_that_the_rest_exists(prior):
     believed = window.through(prior.belief).condition(np.zeros((0, 1)), np.zeros(0))
     mean = believed.moments(np.array([[0.0], [2 / 3]])).mean
     assert mean[1] > mean[0] + 0.3  # eta still matters
+
+
+@pytest.mark.parametrize(("reports", "expected"), [({1: 0.5}, ["x3"]), ({}, [])])
+def test_repeats_ignore_what_a_trial_was_not_asked_for(reports, expected):
+    """`own` is new, and exists in another branch only; nothing is known of a branch's own rules."""
+    space = mp.Space(
+        kind=mp.Categorical(["a", "b"]), x=mp.Real(0, 1), z=mp.Real(0, 1, when={"kind": ["b"]})
+    )
+    unit = optuna.distributions.FloatDistribution(0, 1)
+    kinds = optuna.distributions.CategoricalDistribution(["a", "b"])
+    asked = {"kind": [kinds], "x": [unit], "z": [unit], "own": [unit]}
+    window = study_window(space, asked)
+    assert window is not None
+    trial = optuna.create_trial(
+        state=TrialState.PRUNED,
+        params={"kind": "a", "x": 0.5},
+        distributions={"kind": kinds, "x": unit},
+        intermediate_values=reports,
+    )
+    told = window.encode(trial.params)
+    assert told is not None
+    assert absent_in(trial, told, window, asked) == expected
+    for change, again, lost in [
+        ({"own": 0.9}, True, True),
+        ({"own": 0.9}, True, False),
+        ({"own": 0.9, "x": 0.5005}, True, True),
+        ({"own": 0.9, "x": 0.5005}, False, False),
+        ({"own": 0.9, "x": 0.6}, False, True),
+        ({"own": 0.5, "kind": "b", "z": 0.5}, False, True),
+    ]:
+        point = window.encode({**trial.params, **change})
+        assert point is not None
+        assert repeats(point, told, ["x3"], window.space, lost=lost) is again, change
 
 
 def test_held_values_exist_beside_those_that_are_fixed():
@@ -303,31 +336,6 @@ def test_sampler_never_tries_a_pruned_point_again_that_lacked_an_optional_parame
         study.optimize(objective, n_trials=8)
     tried = [trial.params["x"] for trial in study.trials]
     assert min(abs(a - b) for i, a in enumerate(tried) for b in tried[1:i]) > 1e-3
-
-
-def test_sampler_never_tries_a_pruned_point_again_where_a_new_parameter_does_not_exist(prior):
-    """The study has `depth2` in one branch, and the prior does not know it."""
-
-    def objective(trial):
-        booster = trial.suggest_categorical("booster", ["linear", "tree"])
-        alpha = trial.suggest_float("alpha", 0, 1)
-        if booster == "tree":
-            trial.suggest_float("eta", 1e-3, 1.0, log=True)
-            trial.suggest_int("depth", 2, 10, step=2)
-            trial.suggest_float("depth2", 0, 1)
-            return -10.0
-        trial.report(1.0, 1)
-        if trial.number > 1:
-            raise optuna.TrialPruned
-        return -((alpha - 0.5) ** 2)
-
-    study = optuna.create_study(direction="maximize", sampler=MetaPriorSampler(prior, seed=0))
-    study.enqueue_trial({"booster": "tree"})
-    study.enqueue_trial({"booster": "linear"})
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        study.optimize(objective, n_trials=8)
-    assert_never_near_a_pruned_one(study.trials, fewest=2)
 
 
 def assert_never_near_a_pruned_one(trials, *, fewest):
