@@ -9,7 +9,8 @@ from optuna.trial import TrialState
 
 import metaprior as mp
 from metaprior.adapters.optuna import MetaPriorSampler, read_history
-from metaprior.adapters.optuna._study_window import gone, stand_ins, study_window, whole_window
+from metaprior.adapters.optuna._repeats import absent_in, held_beside, repeats
+from metaprior.adapters.optuna._study_window import gone, study_window, whole_window
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
@@ -102,6 +103,33 @@ def test_sampler_expects_conditional_parameters_before_they_are_shown(prior):
     assert {name for name, _ in window.ranges} == {"booster", "alpha", "drop"}
 
 
+def test_window_does_not_expect_what_held_values_forbid(prior):
+    asked = {
+        "booster": [optuna.distributions.CategoricalDistribution(["linear"])],
+        "alpha": [optuna.distributions.FloatDistribution(0, 1)],
+    }
+    window = study_window(prior.space, asked, shown={"booster", "alpha"})
+    assert window is not None
+    assert [name for name, _ in window.ranges] == ["alpha"]
+    asked["booster"] = [optuna.distributions.CategoricalDistribution(["tree"])]
+    window = study_window(prior.space, asked, shown={"booster", "alpha"})
+    assert window is not None
+    assert [name for name, _ in window.ranges] == ["alpha", "eta", "depth"]
+
+
+def test_window_without_an_optional_parameter_takes_its_own_points_back():
+    space = mp.Space(
+        x=mp.Real(0, 1),
+        has_warm=mp.Categorical([False, True]),
+        warm=mp.Real(0, 1, when={"has_warm": [True]}),
+    )
+    asked = {"x": [optuna.distributions.FloatDistribution(0, 1)]}
+    window = study_window(space, asked, {"x", "has_warm"}, {"warm": 3})
+    assert window is not None
+    assert [name for name, _ in window.ranges] == ["x"]
+    assert window.held == (("has_warm", False),)
+
+
 def test_window_holds_what_is_never_asked_so_that_the_rest_exists(prior):
     eta = [optuna.distributions.FloatDistribution(1e-3, 1.0, log=True)]
     window = study_window(prior.space, {"eta": eta})
@@ -113,15 +141,50 @@ def test_window_holds_what_is_never_asked_so_that_the_rest_exists(prior):
     assert mean[1] > mean[0] + 0.3  # eta still matters
 
 
-def test_stand_ins_exist_beside_what_is_fixed(prior):
-    window = whole_window(prior.space)
-    own = dict(zip((name for name, _ in window.ranges), window.space.names, strict=True))
-    booster = dict(window.ranges)["booster"]
-    for fixed, expected in [(None, "eta depth drop"), ("tree", "eta depth"), ("linear", "")]:
-        held = {} if fixed is None else {own["booster"]: booster.coordinate(fixed)}
-        found = stand_ins(window, {"booster", "alpha"}, held)
-        assert found.keys() - held.keys() == {own[name] for name in expected.split()}
-        assert held.items() <= found.items()
+@pytest.mark.parametrize(("reports", "expected"), [({1: 0.5}, ["x3"]), ({}, [])])
+def test_repeats_ignore_what_a_trial_was_not_asked_for(reports, expected):
+    """`own` is new, and exists in another branch only; nothing is known of a branch's own rules."""
+    space = mp.Space(
+        kind=mp.Categorical(["a", "b"]), x=mp.Real(0, 1), z=mp.Real(0, 1, when={"kind": ["b"]})
+    )
+    unit = optuna.distributions.FloatDistribution(0, 1)
+    kinds = optuna.distributions.CategoricalDistribution(["a", "b"])
+    asked = {"kind": [kinds], "x": [unit], "z": [unit], "own": [unit]}
+    window = study_window(space, asked)
+    assert window is not None
+    trial = optuna.create_trial(
+        state=TrialState.PRUNED,
+        params={"kind": "a", "x": 0.5},
+        distributions={"kind": kinds, "x": unit},
+        intermediate_values=reports,
+    )
+    told = window.encode(trial.params)
+    assert told is not None
+    assert absent_in(trial, told, window, asked) == expected
+    for change, again, lost in [
+        ({"own": 0.9}, True, True),
+        ({"own": 0.9}, True, False),
+        ({"own": 0.9, "x": 0.5005}, True, True),
+        ({"own": 0.9, "x": 0.5005}, False, False),
+        ({"own": 0.9, "x": 0.6}, False, True),
+        ({"own": 0.5, "kind": "b", "z": 0.5}, False, True),
+    ]:
+        point = window.encode({**trial.params, **change})
+        assert point is not None
+        assert repeats(point, told, ["x3"], window.space, lost=lost) is again, change
+
+
+def test_held_values_exist_beside_those_that_are_fixed():
+    space = mp.Space(
+        a=mp.Categorical(["s", "t"]),
+        b=mp.Categorical(["u", "v"], when={"a": ["t"]}),
+        c=mp.Real(0, 1, when={"b": ["v"]}),
+    )
+    held = {"b": "v", "c": 0.5}
+    assert held_beside({}, held, space) == held
+    assert held_beside({"a": "t"}, held, space) == {"a": "t", **held}
+    assert held_beside({"a": "s"}, held, space) == {"a": "s"}
+    assert held_beside({"b": "u"}, held, space) == {"b": "u"}
 
 
 def test_gone_names_what_existed_and_was_not_asked_for(prior):

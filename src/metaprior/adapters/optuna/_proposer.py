@@ -13,17 +13,17 @@ from optuna.trial import FrozenTrial, TrialState
 
 from metaprior.adapters.histories import switches, with_switches
 from metaprior.adapters.optuna._pruned import EarlyStops
+from metaprior.adapters.optuna._repeats import absent_in, held_beside, repeats
 from metaprior.adapters.optuna._study_window import (
     gone,
     in_space,
     news,
-    stand_ins,
     study_window,
     whole_window,
 )
 from metaprior.adapters.optuna._values import Objectives, OneValue, optimizer_for
 from metaprior.belief import Priors
-from metaprior.bo import NEAR_LOST, REPEATED, MultiOptimizer, StoppingHint, Window
+from metaprior.bo import MultiOptimizer, StoppingHint, Window
 from metaprior.words import listed
 
 # Workers between the start of a trial and its first parameter are counted up to this number.
@@ -163,32 +163,22 @@ class StudyProposer:
         fixed = {} if free is None else self._fixed(free)
         # They are about to take the first points of this list, each its own.
         points = branch.ask(min(starting, MOST_STARTING) + 1, fixed=fixed)
-        if self._is_tried(points[-1]):
-            points = branch.ask(1, fixed=stand_ins(self._window, self._distributions, fixed))
+        held = self._told_in_its_place(points[-1])
+        if held:
+            points = branch.ask(1, fixed=held_beside(fixed, held, self._window.space))
         return self._window.decode(points[-1])
 
-    def _is_tried(self, point: dict[str, Any]) -> bool:
-        """Whether a point of the window is new only by what no trial has asked for."""
+    def _told_in_its_place(self, point: dict[str, Any]) -> dict[str, Any]:
+        """What stands for parameters that a trial was not asked for, if the point of the window
+        differs from that trial in nothing else; empty if it repeats none."""
         assert self._window is not None
-        names, asked = [name for name, _ in self._window.ranges], self._distributions
-        if not asked or all(name in asked for name in names):
-            return False
-        space = self._optimizer.space
-        (here,) = space.encode([point])
         for trial in self._read_trials.values():
-            told = self._in_window(trial.params)
-            if told is None:
-                continue
-            # What a trial lacks and others have is known to be in the middle of its range there.
-            counts = [
-                name in trial.params or (name in asked and name not in self._optional)
-                for name in names
-            ]
-            columns = np.repeat(counts, [dimension.num_columns for dimension in space.dimensions])
-            near = REPEATED if trial.state == TrialState.COMPLETE else NEAR_LOST
-            if np.all(np.abs(here - space.encode([told])[0])[columns] <= near):
-                return True
-        return False
+            told = self._in_window(trial.params) or {}
+            absent = absent_in(trial, told, self._window, self._distributions)
+            lost = trial.state != TrialState.COMPLETE
+            if absent and repeats(point, told, absent, self._window.space, lost=lost):
+                return {own: told[own] for own in absent}
+        return {}
 
     def _fixed(self, free: Collection[str]) -> dict[str, Any]:
         """Parameters that another sampler fixes, taken from the last trial."""
@@ -208,8 +198,8 @@ class StudyProposer:
             return False
         both = (proposal, {**proposal, **params})
         points = [self._window.encode(self._in_space(p)) for p in both]
-        here, there = self._optimizer.space.encode([point for point in points if point])
-        return bool(np.abs(here - there).max() < NEAR)
+        inside = self._optimizer.space.encode([point for point in points if point])
+        return len(inside) == 2 and bool(np.abs(inside[0] - inside[1]).max() < NEAR)
 
     def _start(self) -> None:
         """Forget everything about the trials."""

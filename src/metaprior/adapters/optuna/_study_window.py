@@ -72,8 +72,8 @@ def study_window(
             ranges.append((name, known if known is not None and covers(known, every) else every))
         elif known is not None:
             held.append((name, known.only))
-    known = {name for name, _ in [*ranges, *held]}
-    ranges += [(name, r) for name, r in _expected(space, asked, shown, known)]
+    decided = {name for name, _ in ranges}
+    ranges += [(name, r) for name, r in _expected(space, asked, shown, decided, dict(held))]
     held += _needed(space, asked, {name for name, _ in [*ranges, *held]})
     unknown = {name: _joined(found) for name, found in asked.items() if name not in space.names}
     ranges += [(name, every) for name, every in unknown.items() if every.only is None]
@@ -82,16 +82,28 @@ def study_window(
 
 
 def _expected(
-    space: Space, asked: Collection[str], shown: Collection[str], known: Collection[str]
+    space: Space,
+    asked: Collection[str],
+    shown: Collection[str],
+    decided: Collection[str],
+    held: Mapping[str, Any],
 ) -> list[tuple[str, Range]]:
     """Conditional dimensions that no trial had a reason to ask for yet, with all of their values:
-    those whose parents the study decides, or expects, too."""
+    those whose parents the study decides, holds at a value that allows for them, or expects, too.
+
+    - `decided`: dimensions of which the study has several values; `held`: the value of others.
+    """
     dimensions = dict(zip(space.names, space.dimensions, strict=True))
+
+    def allows(parent: str, values: Collection[Any]) -> bool:
+        if parent in held:
+            return held[parent] in values
+        return parent in decided or is_expected(parent)
 
     def is_expected(name: str) -> bool:
         when = dimensions[name].when
         is_new = bool(when) and name not in asked and name not in shown
-        return is_new and all(p in known or is_expected(p) for p, _ in when)
+        return is_new and all(allows(parent, values) for parent, values in when)
 
     return [(name, whole_range(dimensions[name])) for name in space.names if is_expected(name)]
 
@@ -108,26 +120,6 @@ def _needed(space: Space, asked: Collection[str], known: Collection[str]) -> lis
                     found[parent] = values[0]
                 stack.append(parent)
     return list(found.items())
-
-
-def stand_ins(window: Window, asked: Collection[str], fixed: Mapping[str, Any]) -> dict[str, Any]:
-    """The values in `fixed`, and what stands in a point of the window for what no trial has asked
-    for, as far as they allow for each other; by the names of the window's space.
-
-    - `asked`: parameters that some trial asked for.
-    """
-    named = zip(window.space.names, window.ranges, strict=True)
-    held = {own: middle_of(r.dimension) for own, (name, r) in named if name not in asked}
-    held |= fixed
-    whens = dict(zip(window.space.names, (d.when for d in window.space.dimensions), strict=True))
-
-    def is_possible(own: str) -> bool:
-        return all(
-            is_possible(parent) and (parent not in held or held[parent] in values)
-            for parent, values in whens[own]
-        )
-
-    return {own: value for own, value in held.items() if own in fixed or is_possible(own)}
 
 
 def news(window: Window) -> dict[str, str]:
