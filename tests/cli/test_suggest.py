@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 
@@ -77,6 +78,8 @@ def test_suggest_says_what_to_expect_of_points_that_can_be_set(prior, run, hill_
     beaten = 0.5 * math.erfc((0.5 - mean[0]) / (std[0] * math.sqrt(2.0)))
     assert row["expected"]["chance"] == pytest.approx(beaten, rel=1e-6)
     assert answer["stopping"]["improvement_left"] > 0 and not answer["stopping"]["done"]
+    words = invoke("suggest", "--prior", prior, "--run", run).stdout
+    assert re.search(r"expected \S+: \S+ \+- \S+ \(one standard deviation\); chance to", words)
     words = invoke("status", "--prior", prior, "--run", run).stdout
     assert "Improvement left: about " in words and "of the optimum is " in words
 

@@ -3,6 +3,7 @@
 from tests.fuzz._api import optimizer, spaces, tasks
 from tests.fuzz._commands import commands
 from tests.fuzz._engine import Target
+from tests.fuzz._exports import ray_folder, wandb_export
 from tests.fuzz._priors import damaged_prior, forged_prior, run_in_python, several_priors
 from tests.fuzz._sequences import lifelong
 from tests.fuzz._storages import journal, sqlite
@@ -23,4 +24,6 @@ TARGETS: dict[str, Target] = {
     "several priors": several_priors,
     "run in Python": run_in_python,
     "commands": commands,
+    "wandb": wandb_export,
+    "ray": ray_folder,
 }

@@ -5,6 +5,7 @@ of the device, and a script outside the frame measures it.
 """
 
 import html
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,13 @@ import matplotlib.image
 import numpy as np
 import pytest
 
+import metaprior as mp
+from metaprior.methods import FPacohMap, Weighed
 from metaprior.report import write_report
 from tests import chromium as browser
 from tests.chromium import DARK, DESK, PHONE, TABLET, WIDE
 from tests.chromium import chromium as chromium
+from tests.report.made_up import SPACE, findings_for, make_runs
 from tests.report.test_report_page import SECTIONS
 
 # The smallest text of a figure that is still read without zooming, in pixels.
@@ -163,6 +167,17 @@ def test_report_is_dark_on_a_dark_screen(text, tmp_path):
 def test_report_prints_on_two_pages(text, tmp_path):
     page = tmp_path / "report.html"
     page.write_text(text, encoding="utf-8")
+    assert browser.printed_pages(page) == 2
+
+
+def test_report_of_24_runs_prints_on_two_pages(tmp_path):
+    """As many runs as the map of those that look alike can show, and five dimensions."""
+    runs = make_runs(SPACE, 24, 9)
+    names = [f"batch {i + 1}" for i in range(24)]
+    tasks = mp.Tasks.from_runs(runs, space=SPACE, names=names)
+    prior = mp.learn(tasks, method=Weighed(FPacohMap(num_steps=1)), seed=0)
+    page = write_report(replace(prior, findings=findings_for(runs)), tmp_path / "report.html")
+    assert 'class="matrix dense"' in page.read_text("utf-8")
     assert browser.printed_pages(page) == 2
 
 

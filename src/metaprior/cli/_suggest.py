@@ -83,7 +83,7 @@ def in_words(point: dict[str, Any]) -> str:
 def expected_in_words(expected: Expectation, quantity: Quantity) -> str:
     """What is expected of a point, and its chance to be the best so far."""
     value = quantity.with_unit(f"{expected.value:.4g} +- {expected.std:.2g}")
-    words = f"expected {quantity.name}: {value}"
+    words = f"expected {quantity.name}: {value} (one standard deviation)"
     if expected.chance is None:
         return words
     return f"{words}; chance to beat the best so far: {_per_cent(expected.chance)}"

@@ -146,4 +146,5 @@ def _why(i: int, query: FirstQuery, prior: Prior) -> Html:
 
 def _percent(share: float) -> str:
     """A chance in words; none that was estimated from drawn functions is certain."""
-    return "> 99 %" if share > 0.99 else "< 1 %" if share < 0.01 else f"{100 * share:.0f} %"
+    said = "> 99 %" if share > 0.99 else "< 1 %" if share < 0.01 else f"{100 * share:.0f} %"
+    return unbroken(said)

@@ -64,6 +64,12 @@ def infer(*cells) -> Any:
         ([2, 4, 8, 14, 22, 30, 36, 50], Integer(2, 50)),
         ([2, 4, 8, 14, 22, 30, 36, 50, 60, 64, 70], Integer(2, 70, step=2)),
         ([f"{i / 10}" for i in range(11, 30)], Real(1.01, 2.99)),
+        # Tenths are multiples of 0.02 anyway: four hundredths are too few to tell.
+        (
+            [*(f"{i / 10}" for i in range(11, 30)), "2.22", "2.18", "2.16", "1.66"],
+            Real(1.01, 2.99),
+        ),
+        ([f"{i / 4}" for i in range(1, 13)], Real(0.25, 3.0, step=0.25)),
         # Less than two decades.
         (["1.0", "2.0", "4.0", "8.0", "99.0"], Real(0.0, 103.9)),
         (["1e-3", "1e-3"], None),

@@ -138,7 +138,8 @@ def _grid_of(cells: list[str]) -> Decimal | None:
     chance, or is no more than the decimals that numbers are written with.
 
     Numbers that are multiples of one unit are multiples of g of them, d different ones, with
-    probability $g^{-(d-1)}$.
+    probability $g^{-(d-1)}$. One that needs k decimals fewer than others is a multiple of 10^k
+    units anyway, and says less: it is one of g units with probability gcd(g, 10^k) / g.
     """
     numbers = sorted({Decimal(cell) for cell in cells})
     exponent = min(int(number.normalize().as_tuple().exponent) for number in numbers)
@@ -151,13 +152,16 @@ def _grid_of(cells: list[str]) -> Decimal | None:
         return None
     multiple = math.gcd(*(int((number - numbers[0]) / unit) for number in numbers))
     steps = (numbers[-1] - numbers[0]) / (multiple * unit)
-    if (
-        multiple < 2
-        or steps > MOST_STEPS
-        or (len(numbers) - 1) * math.log(multiple) < -math.log(CHANCE)
-    ):
+    if multiple < 2 or steps > MOST_STEPS:
         return None
-    return multiple * unit
+    fewer = [_decimals(unit) - _decimals(number) for number in numbers[1:]]
+    evidence = sum(math.log(multiple / math.gcd(multiple, 10**k)) for k in fewer)
+    return None if evidence < -math.log(CHANCE) else multiple * unit
+
+
+def _decimals(number: Decimal) -> int:
+    """How many decimals the number needs."""
+    return max(-int(number.normalize().as_tuple().exponent), 0)
 
 
 def _on_grid(
