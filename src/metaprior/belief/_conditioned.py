@@ -18,7 +18,8 @@ The members, in this order, are $(g, j) = (0, 0), (0, 1), \dots$
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -30,13 +31,13 @@ from metaprior.belief._members import (
     PATH_JITTER,
     VARIANCE_FLOOR,
     AbstractMembers,
-    AbstractPath,
     Cross,
     Joint,
     MemberMoments,
     MemberSlopes,
     SmoothMoments,
 )
+from metaprior.belief._process_path import ProcessPath
 from metaprior.belief._processes import EmbeddedPoints, GaussianProcesses, pick
 
 # At most this many covariances per block: memory is bounded, and small blocks stay in the cache of
@@ -86,7 +87,13 @@ class ConditionedProcesses(AbstractMembers):
         self, x: Float[np.ndarray, "k d"]
     ) -> tuple[Float[np.ndarray, "K k"], Float[np.ndarray, "K k"]]:
         at = self.processes.embed(x)
-        return self.moments_at(at, self.processes.between(self.seen, at))
+        return self.moments_at(at, self._at_run.between(self.seen, at))
+
+    @cached_property
+    def _at_run(self) -> GaussianProcesses:
+        """The processes, for covariances of the run with other points."""
+        kernel = self.processes.kernel.pinned(self.seen.features)
+        return replace(self.processes, kernel=kernel)
 
     def moments_at(
         self, at: EmbeddedPoints, covariance: Float[np.ndarray, "g n k"]
@@ -153,7 +160,7 @@ class ConditionedProcesses(AbstractMembers):
         )
 
     def smooth_moments(self, x):
-        processes, scale = self.processes, self.scale[:, :, None]
+        processes, scale = self._at_run, self.scale[:, :, None]
         at, tape = processes.embed_with_tape(x)
         covariance, kernel_tape = processes.between_with_tape(self.seen, at)
         projected = self.basis @ covariance
@@ -305,39 +312,6 @@ class ConditionedProcesses(AbstractMembers):
         return ProcessPath(
             self.processes, centres, np.concatenate(coefficients), self.level[0], self.unit[0]
         )
-
-
-@dataclass(frozen=True)
-class ProcessPath(AbstractPath):
-    r"""$f(x) = m(x) + \sum_i c_i\, k(z_i, x)$, seen in the units of a run."""
-
-    processes: GaussianProcesses
-    centres: EmbeddedPoints
-    coefficients: Float[np.ndarray, " n"]
-    level: float
-    unit: float
-
-    def __call__(self, x):
-        size = max(BLOCK_SIZE // max(len(self.coefficients), 32), 1)
-        blocks = [self._values(x[start : start + size]) for start in range(0, len(x), size)]
-        return np.concatenate([np.zeros(0), *blocks])
-
-    def _values(self, x: Float[np.ndarray, "k d"]) -> Float[np.ndarray, " k"]:
-        at = self.processes.embed(x)
-        values = at.mean[0] + self.coefficients @ self.processes.between(self.centres, at)[0]
-        return self.level + self.unit * values
-
-    def slopes(self, x):
-        at, tape = self.processes.embed_with_tape(x)
-        coefficients = np.broadcast_to(
-            self.coefficients[None, None, :, None], (1, 1, len(self.coefficients), len(x))
-        )
-        _, kernel_tape = self.processes.between_with_tape(self.centres, at)
-        by_mean, by_features = self.processes.section_slopes(
-            self.centres, kernel_tape, coefficients
-        )
-        by_x = self.processes.pullback(tape, 1.0 + by_mean, by_features)
-        return self._values(x), self.unit * by_x[0, 0]
 
 
 class Observed(NamedTuple):
