@@ -78,7 +78,7 @@ class ConditionedProcesses(AbstractMembers):
         mean, variance = (np.concatenate(parts, axis=1) for parts in zip(*blocks, strict=True))
         return MemberMoments(mean, variance, self.noise_in_units)
 
-    @property
+    @cached_property
     def noise_in_units(self) -> Float[np.ndarray, " K"]:
         """Noise variance of each member, in the units of the run."""
         return (self.unit[:, None] ** 2 * self.noise_variance).reshape(-1)
