@@ -17,25 +17,27 @@ $$ \mu(x) = m(x) + \sum_i \alpha_i k(x_i, x), \qquad
 The members, in this order, are $(g, j) = (0, 0), (0, 1), \dots$
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from metaprior.belief._frozen import FrozenProcesses
-from metaprior.belief._linalg import JITTER, cholesky, invert_factor
+from metaprior.belief._linalg import JITTER, cholesky, invert_factor, root
 from metaprior.belief._members import (
     PATH_JITTER,
     VARIANCE_FLOOR,
     AbstractMembers,
-    AbstractPath,
     Cross,
     Joint,
     MemberMoments,
     MemberSlopes,
     SmoothMoments,
 )
+from metaprior.belief._process_path import ProcessPath
 from metaprior.belief._processes import EmbeddedPoints, GaussianProcesses, pick
 
 # At most this many covariances per block: memory is bounded, and small blocks stay in the cache of
@@ -76,7 +78,7 @@ class ConditionedProcesses(AbstractMembers):
         mean, variance = (np.concatenate(parts, axis=1) for parts in zip(*blocks, strict=True))
         return MemberMoments(mean, variance, self.noise_in_units)
 
-    @property
+    @cached_property
     def noise_in_units(self) -> Float[np.ndarray, " K"]:
         """Noise variance of each member, in the units of the run."""
         return (self.unit[:, None] ** 2 * self.noise_variance).reshape(-1)
@@ -85,7 +87,13 @@ class ConditionedProcesses(AbstractMembers):
         self, x: Float[np.ndarray, "k d"]
     ) -> tuple[Float[np.ndarray, "K k"], Float[np.ndarray, "K k"]]:
         at = self.processes.embed(x)
-        return self.moments_at(at, self.processes.between(self.seen, at))
+        return self.moments_at(at, self._at_run.between(self.seen, at))
+
+    @cached_property
+    def _at_run(self) -> GaussianProcesses:
+        """The processes, for covariances of the run with other points."""
+        kernel = self.processes.kernel.pinned(self.seen.features)
+        return replace(self.processes, kernel=kernel)
 
     def moments_at(
         self, at: EmbeddedPoints, covariance: Float[np.ndarray, "g n k"]
@@ -152,7 +160,7 @@ class ConditionedProcesses(AbstractMembers):
         )
 
     def smooth_moments(self, x):
-        processes, scale = self.processes, self.scale[:, :, None]
+        processes, scale = self._at_run, self.scale[:, :, None]
         at, tape = processes.embed_with_tape(x)
         covariance, kernel_tape = processes.between_with_tape(self.seen, at)
         projected = self.basis @ covariance
@@ -212,13 +220,32 @@ class ConditionedProcesses(AbstractMembers):
         return Cross(values.reshape(self.count, len(x), length), pullback)
 
     def joint(self, index, x):
-        return self._only(index)._own_joint(x)
+        (joint,) = self.joints([index], x)
+        return joint
+
+    def joints(self, indices, x):
+        found = []
+        for own in self._blocks(indices, len(x)):
+            mean, covariance = own._standardised_joints(own.processes.embed(x))
+            level, unit = own.level[:, None], own.unit[:, None]
+            mean, covariance = level + unit * mean, unit[..., None] ** 2 * covariance
+            found += [Joint(*parts) for parts in zip(mean, covariance, strict=True)]
+        return found
+
+    def samples(self, indices, nums, x, rng):
+        found, left = [], iter(nums)
+        for own in self._blocks(indices, len(x)):
+            mean, covariance = own._standardised_joints(own.processes.embed(x))
+            mean, roots = own.level[:, None] + own.unit[:, None] * mean, root(covariance)
+            for centre, scaled in zip(mean, own.unit[:, None, None] * roots, strict=True):
+                found.append(centre + rng.standard_normal((next(left), len(x))) @ scaled.T)
+        return found
 
     def path(self, index, anchors, rng):
         r"""With $f_A = \mu_A + L_A \varepsilon$ the values drawn at the anchors, the function is
         the conditional mean $\mu(x) + k(x, A)\, w$, $w = L_A^{-\top} \varepsilon$, all under the
         posterior: a mean with the anchors as further centres."""
-        return self._only(index)._own_path(anchors, rng)
+        return self._only([index])._own_path(anchors, rng)
 
     def frozen(self):
         levels = self.scale.shape[1]
@@ -233,45 +260,47 @@ class ConditionedProcesses(AbstractMembers):
             self.unit[rows],
         )
 
-    def _only(self, index: int) -> "ConditionedProcesses":
-        """One member as a stack of one, with one level."""
-        g, j = divmod(index, self.scale.shape[1])
-        own = pick(self, [g])
-        level = slice(j, j + 1)
+    def _blocks(self, indices: Sequence[int], length: int) -> Iterator["ConditionedProcesses"]:
+        """Some members, as many at a time as joint distributions of so many points allow."""
+        size = max(BLOCK_SIZE // max(length, 1) ** 2, 1)
+        for start in range(0, len(indices), size):
+            yield self._only(indices[start : start + size])
+
+    def _only(self, indices: Sequence[int]) -> "ConditionedProcesses":
+        """Some members as a stack with one level."""
+        g, j = np.divmod(np.asarray(indices, int), self.scale.shape[1])
+        own, rows, j = pick(self, g.tolist()), np.arange(len(g))[:, None], j[:, None]
         return ConditionedProcesses(
             own.processes,
             own.seen,
             own.basis,
-            own.precision[:, level],
-            own.coefficients[:, level],
-            own.scale[:, level],
-            own.noise_variance[:, level],
-            own.jitter[:, level],
+            own.precision[rows, j],
+            own.coefficients[rows, j],
+            own.scale[rows, j],
+            own.noise_variance[rows, j],
+            own.jitter[rows, j],
             own.level,
             own.unit,
         )
 
-    def _own_joint(self, x: Float[np.ndarray, "k d"]) -> Joint:
-        at = self.processes.embed(x)
-        mean, covariance = self._standardised_joint(at)
-        unit = self.unit[0]
-        return Joint(self.level[0] + unit * mean, unit**2 * covariance)
-
-    def _standardised_joint(self, at: EmbeddedPoints) -> Joint:
-        (s,), (d,) = self.scale[0], self.precision[0]
-        covariance = self.processes.between(self.seen, at)
-        projected = self.basis[0] @ covariance[0]
-        prior = s * self.processes.between(at, at)[0]
-        mean = at.mean[0] + (self.coefficients[0] @ covariance[0])[0]
-        return Joint(mean, prior - s**2 * projected.T @ (d[:, None] * projected))
+    def _standardised_joints(
+        self, at: EmbeddedPoints
+    ) -> tuple[Float[np.ndarray, "g k"], Float[np.ndarray, "g k k"]]:
+        """Mean and covariance at points, of members with one level, in standardised units."""
+        covariance, scale = self.processes.between(self.seen, at), self.scale[:, :, None]
+        projected = self.basis @ covariance
+        weighted = self.precision.transpose(0, 2, 1) * projected
+        prior = scale * self.processes.between(at, at)
+        mean = at.mean + (self.coefficients @ covariance)[:, 0]
+        return mean, prior - scale**2 * (projected.transpose(0, 2, 1) @ weighted)
 
     def _own_path(
         self, anchors: Float[np.ndarray, "a d"], rng: np.random.Generator
     ) -> "ProcessPath":
         (s,), (d,) = self.scale[0], self.precision[0]
         at = self.processes.embed(anchors)
-        joint = self._standardised_joint(at)
-        inverse_factor = invert_factor(cholesky(joint.covariance, PATH_JITTER))
+        _, (covariance,) = self._standardised_joints(at)
+        inverse_factor = invert_factor(cholesky(covariance, PATH_JITTER))
         weights = rng.standard_normal(len(anchors)) @ inverse_factor
         projected = self.basis[0] @ self.processes.between(self.seen, at)[0]
         seen_weights = self.basis[0].T @ (d * (projected @ weights))
@@ -283,39 +312,6 @@ class ConditionedProcesses(AbstractMembers):
         return ProcessPath(
             self.processes, centres, np.concatenate(coefficients), self.level[0], self.unit[0]
         )
-
-
-@dataclass(frozen=True)
-class ProcessPath(AbstractPath):
-    r"""$f(x) = m(x) + \sum_i c_i\, k(z_i, x)$, seen in the units of a run."""
-
-    processes: GaussianProcesses
-    centres: EmbeddedPoints
-    coefficients: Float[np.ndarray, " n"]
-    level: float
-    unit: float
-
-    def __call__(self, x):
-        size = max(BLOCK_SIZE // max(len(self.coefficients), 32), 1)
-        blocks = [self._values(x[start : start + size]) for start in range(0, len(x), size)]
-        return np.concatenate([np.zeros(0), *blocks])
-
-    def _values(self, x: Float[np.ndarray, "k d"]) -> Float[np.ndarray, " k"]:
-        at = self.processes.embed(x)
-        values = at.mean[0] + self.coefficients @ self.processes.between(self.centres, at)[0]
-        return self.level + self.unit * values
-
-    def slopes(self, x):
-        at, tape = self.processes.embed_with_tape(x)
-        coefficients = np.broadcast_to(
-            self.coefficients[None, None, :, None], (1, 1, len(self.coefficients), len(x))
-        )
-        _, kernel_tape = self.processes.between_with_tape(self.centres, at)
-        by_mean, by_features = self.processes.section_slopes(
-            self.centres, kernel_tape, coefficients
-        )
-        by_x = self.processes.pullback(tape, 1.0 + by_mean, by_features)
-        return self._values(x), self.unit * by_x[0, 0]
 
 
 class Observed(NamedTuple):

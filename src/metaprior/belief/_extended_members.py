@@ -103,7 +103,7 @@ class ExtendedPrior:
         """All covariances of values at `x` and `other`."""
         here, there = self.novelty(x), self.novelty(other)
         cross = self.seen.cross(x, other)
-        own, tape = self.kernels.forward(other[None], x[None])
+        own, tape = self.kernels.forward(self.for_each(other), self.for_each(x))
         learned = (here.share[:, None] * there.share) * cross.values[self.rows]
         new = (here.new[:, None] * there.new) * own.transpose(0, 2, 1)
         return Sections(learned[:, None] + new, here, there, cross, own, tape)
@@ -130,6 +130,10 @@ class ExtendedPrior:
         total = np.einsum("KQckn,Qnk->KQck", new, sections.own)
         slopes += here.new[:, None] * pulled.transpose(1, 0, 2, 3, 4)
         return slopes + total[..., None] * here.new_slope
+
+    def for_each(self, x: Float[np.ndarray, "k w"]) -> Float[np.ndarray, "Q k w"]:
+        """Points as they are, for every kernel."""
+        return np.broadcast_to(x, (len(self.noise_factor), *x.shape))
 
     def only(self, k: int, q: int) -> "ExtendedPrior":
         """One process."""
@@ -209,7 +213,7 @@ class ExtendedMembers(AbstractMembers):
         prior = self.prior.only(k, q)
         known = prior.novelty(x)
         learned = prior.seen.joint(int(prior.rows[0]), x).covariance
-        own, _ = prior.kernels.forward(x[None], x[None])
+        own = prior.kernels.values(prior.for_each(x), prior.for_each(x))
         covariance = np.outer(known.share, known.share) * learned
         covariance += np.outer(known.new, known.new) * own[0]
         section = prior.sections(x, self.x).values[0, 0]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from metaprior.belief._distances import squared_differences, squared_distances
+from metaprior.belief._distances import Centres, squared_differences, squared_distances
 from metaprior.belief._maps import Tape
 
 
@@ -45,6 +45,10 @@ class AbstractStackedKernel(abc.ABC):
         """The same for one function per process, where only their sum is asked for: what is due to
         processes that see the same features may be given to one of them."""
         return self.pullback(tape, coefficients[:, None])[:, 0]
+
+    def pinned(self, a: Float[np.ndarray, "g n e"]) -> "AbstractStackedKernel":
+        """The kernel for calls whose first points are always `a`: what these need is kept."""
+        return self
 
     @property
     def is_stationary(self) -> bool:
@@ -100,18 +104,34 @@ class AbstractRadialKernel(AbstractStationaryKernel):
         of a small $r^2$ would be seen."""
         return False
 
+    def pinned(self, a):
+        if self.is_sharp:
+            return self
+        return PinnedKernel(self, self.variance, Centres(a, self.lengthscale))
+
     def values(self, a, b):
-        values = self.correlation(self._squares(a, b))
+        return self.values_at(self._squares(a, b))
+
+    def forward(self, a, b):
+        values, steepness = self.forward_at(self._squares(a, b))
+        return values, (a, b, steepness)
+
+    def values_at(self, squares: Float[np.ndarray, "g n k"]) -> Float[np.ndarray, "g n k"]:
+        """The covariances at squared distances, which may be overwritten."""
+        values = self.correlation(squares)
         values *= self.variance[:, None, None]
         return values
 
-    def forward(self, a, b):
-        values, steepness = self.profile(self._squares(a, b))
+    def forward_at(
+        self, squares: Float[np.ndarray, "g n k"]
+    ) -> tuple[Float[np.ndarray, "g n k"], Float[np.ndarray, "g n k"]]:
+        r"""The same, and $-2 \nu h'$."""
+        values, steepness = self.profile(squares)
         variance = self.variance[:, None, None]
         values *= variance
         if steepness is not values:
             steepness *= variance
-        return values, (a, b, steepness)
+        return values, steepness
 
     def _squares(
         self, a: Float[np.ndarray, "g n e"], b: Float[np.ndarray, "g k e"]
@@ -127,6 +147,25 @@ class AbstractRadialKernel(AbstractStationaryKernel):
         pulled -= weighted.sum(axis=2)[..., None] * b[:, None]
         pulled /= (self.lengthscale**2)[:, None, None, :]
         return pulled
+
+
+@dataclass(frozen=True)
+class PinnedKernel(AbstractStationaryKernel):
+    """A radial kernel for calls whose first points are always the same."""
+
+    base: AbstractRadialKernel
+    variance: Float[np.ndarray, " g"]
+    centres: Centres
+
+    def values(self, a, b):
+        return self.base.values_at(self.centres.squared_distances(b))
+
+    def forward(self, a, b):
+        values, steepness = self.base.forward_at(self.centres.squared_distances(b))
+        return values, (a, b, steepness)
+
+    def pullback(self, tape, coefficients):
+        return self.base.pullback(tape, coefficients)
 
 
 @dataclass(frozen=True)
@@ -275,6 +314,9 @@ class StackedSum(AbstractStackedKernel):
 
     left: AbstractStackedKernel
     right: AbstractStackedKernel
+
+    def pinned(self, a):
+        return StackedSum(self.left.pinned(a), self.right.pinned(a))
 
     @property
     def is_stationary(self):

@@ -60,10 +60,10 @@ def invert_factor(factor: Float[np.ndarray, "*g n n"]) -> Float[np.ndarray, "*g 
     return np.stack(inverses).reshape(factor.shape)
 
 
-def root(covariance: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n n"]:
+def root(covariance: Float[np.ndarray, "g n n"]) -> Float[np.ndarray, "g n n"]:
     r"""$R$ with $R R^\top$ the covariance, which may be singular: for drawing samples."""
-    values, vectors = eigen(covariance[None])
-    return vectors[0] * np.sqrt(values[0])
+    values, vectors = eigen(covariance)
+    return vectors * np.sqrt(values)[:, None, :]
 
 
 def _threads_for(size: int) -> AbstractContextManager:

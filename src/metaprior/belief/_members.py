@@ -9,7 +9,7 @@ class says otherwise.
 """
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -119,6 +119,10 @@ class AbstractMembers(abc.ABC):
     def joint(self, index: int, x: Float[np.ndarray, "k d"]) -> Joint:
         """Joint distribution of the function values at `x` under one model."""
 
+    def joints(self, indices: Sequence[int], x: Float[np.ndarray, "k d"]) -> list[Joint]:
+        """The same under several models; a class may work on them at once."""
+        return [self.joint(index, x) for index in indices]
+
     def cross(self, x: Float[np.ndarray, "k d"], anchors: Float[np.ndarray, "a d"]) -> Cross:
         """How function values at `x` vary together with those at `anchors`, in the units of the
         run; by joint distributions and differences unless a class knows better."""
@@ -169,7 +173,17 @@ class AbstractMembers(abc.ABC):
         """Joint samples of the function values at `x` under one model."""
         joint = self.joint(index, x)
         noise = rng.standard_normal((num, len(x)))
-        return joint.mean + noise @ root(joint.covariance).T
+        return joint.mean + noise @ root(joint.covariance[None])[0].T
+
+    def samples(
+        self,
+        indices: Sequence[int],
+        nums: Sequence[int],
+        x: Float[np.ndarray, "k d"],
+        rng: np.random.Generator,
+    ) -> list[Float[np.ndarray, "num k"]]:
+        """Joint samples under several models, so many of each; a class may work on them at once."""
+        return [self.sample(i, x, num, rng) for i, num in zip(indices, nums, strict=True)]
 
     @abc.abstractmethod
     def path(

@@ -145,12 +145,11 @@ def cdf_of(
 
 def joint_of(groups: Groups, x: Float[np.ndarray, "k d"]) -> Joint:
     """Mean and covariance of the function values at `x`, all members together."""
-    parts = [
-        (weight, group.members.joint(index, x))
-        for group in groups
-        for index, weight in enumerate(group.weights)
-        if weight > 0.0
-    ]
+    parts = []
+    for group in groups:
+        in_use = np.flatnonzero(group.weights > 0.0)
+        joints = group.members.joints(in_use.tolist(), x)
+        parts += zip(group.weights[in_use], joints, strict=True)
     mean = np.sum([weight * joint.mean for weight, joint in parts], axis=0)
     covariance = np.zeros((len(x), len(x)))
     for weight, joint in parts:
@@ -164,11 +163,15 @@ def sample_of(
 ) -> Float[np.ndarray, "num k"]:
     """Joint samples of the function at `x`, each from a member drawn by its weight."""
     drawn = _drawn_members(groups, num, rng)
-    samples = np.zeros((num, len(x)))
-    for member in np.unique(drawn):
-        members, index = _member(groups, int(member))
-        own = drawn == member
-        samples[own] = members.sample(index, x, int(own.sum()), rng)
+    samples, start = np.zeros((num, len(x))), 0
+    for group in groups:
+        stop = start + group.members.count
+        own = np.flatnonzero((start <= drawn) & (drawn < stop))
+        indices, nums = np.unique(drawn[own] - start, return_counts=True)
+        if len(own):
+            found = group.members.samples(indices.tolist(), nums.tolist(), x, rng)
+            samples[own[np.argsort(drawn[own], kind="stable")]] = np.concatenate(found)
+        start = stop
     return samples
 
 

@@ -9,6 +9,7 @@ $$ f = c + (1 + a)\, m_i + g, \qquad c \sim N(0, v_c), \quad a \sim N(0, v_a), \
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,11 @@ from jaxtyping import Bool, Float, Int
 
 from metaprior.belief._evidence import scattered
 from metaprior.belief._fitted import fitted
-from metaprior.belief._kernels import StackedMatern, StackedSquaredExponential
+from metaprior.belief._kernels import (
+    AbstractStackedKernel,
+    StackedMatern,
+    StackedSquaredExponential,
+)
 from metaprior.belief._learned import ProcessBelief, mean_and_std
 from metaprior.belief._maps import AbstractMap, Unchanged
 from metaprior.belief._processes import GaussianProcesses
@@ -170,12 +175,16 @@ class MeanMap(AbstractMap):
         kernel = StackedSquaredExponential(past.lengthscale, past.variance)
         return cls(kernel, past.x, past.alpha, past.constant)
 
+    @cached_property
+    def _at_runs(self) -> AbstractStackedKernel:
+        return self.kernel.pinned(self.x)
+
     def values(self, z):
-        covariance = self.kernel.values(self.x, z)
+        covariance = self._at_runs.values(self.x, z)
         return (self.constant[:, None] + (self.alpha[:, None] @ covariance)[:, 0])[..., None]
 
     def forward(self, z):
-        covariance, tape = self.kernel.forward(self.x, z)
+        covariance, tape = self._at_runs.forward(self.x, z)
         mean = self.constant[:, None] + (self.alpha[:, None] @ covariance)[:, 0]
         return mean[..., None], (tape, covariance.shape)
 

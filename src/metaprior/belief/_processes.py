@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from metaprior.belief._kernels import AbstractStackedKernel
 from metaprior.belief._maps import AbstractMap, Tape
@@ -95,7 +95,7 @@ class GaussianProcesses:
     ) -> Float[np.ndarray, "n d"]:
         """The sum over all processes of the derivatives of one function each."""
         # A warp bends each input by itself: its derivatives are factors.
-        (factor,) = self.warp.pullback(tape.warp, 1.0 / self.x_std[:, None, None, :]).swapaxes(0, 1)
+        factor = self.warp.pullback(tape.warp, self._input_rates)[:, 0]
         through_features = self.features.pooled(tape.features, by_features, factor)
         return through_features + self.mean.pooled(tape.mean, by_mean[..., None], factor)
 
@@ -104,6 +104,10 @@ class GaussianProcesses:
             return (x[None] - self.x_mean[:, None, :]) / self.x_std[:, None, :]
         z = (x - self.x_mean[0]) / self.x_std[0]
         return np.broadcast_to(z, (len(self.x_std), *z.shape))
+
+    @cached_property
+    def _input_rates(self) -> Float[np.ndarray, "g 1 1 d"]:
+        return 1.0 / self.x_std[:, None, None, :]
 
     @cached_property
     def _in_one_cube(self) -> bool:
@@ -177,10 +181,10 @@ class GaussianProcesses:
 
 def pick(stack: Stack, rows: Sequence[int]) -> Stack:
     """Some of stacked things, as a stack."""
-    return _pick(stack, list(rows))
+    return _pick(stack, np.asarray(rows, int))
 
 
-def _pick(part: Any, rows: list[int]) -> Any:
+def _pick(part: Any, rows: Int[np.ndarray, " r"]) -> Any:
     if isinstance(part, np.ndarray):
         return part[rows]
     if hasattr(part, "picked"):  # what it holds is stacked in a way of its own

@@ -49,6 +49,12 @@ class SeenMembers(AbstractMembers):
     def joint(self, index, x):
         return self.members.joint(index, self.view(x))
 
+    def joints(self, indices, x):
+        return self.members.joints(indices, self.view(x))
+
+    def samples(self, indices, nums, x, rng):
+        return self.members.samples(indices, nums, self.view(x), rng)
+
     def path(self, index, anchors, rng):
         return SeenPath(self.members.path(index, self.view(anchors), rng), self.view)
 

@@ -10,7 +10,6 @@ which of the smaller one it is.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -67,9 +66,9 @@ class SharedRows:
         by_slot = small.reshape(len(small), self._num_slots, count, *small.shape[2:])
         return by_slot[self.index, self.slot]
 
-    def chosen(self, processes: Sequence[int]) -> tuple[list[int], "SharedRows"]:
+    def chosen(self, processes: Int[np.ndarray, " r"]) -> tuple[list[int], "SharedRows"]:
         """Which of the small stack some processes need, and their rows in what is left of it."""
-        used, inverse = np.unique(self.index[list(processes)], return_inverse=True)
+        used, inverse = np.unique(self.index[processes], return_inverse=True)
         return used.tolist(), SharedRows(inverse)
 
     @property
@@ -107,7 +106,7 @@ class SharedMap(AbstractMap):
     def pooled(self, tape, cotangent, factor):
         return self.base.pooled(tape, self.rows.summed(cotangent), factor[self.rows.first])
 
-    def picked(self, rows: Sequence[int]) -> "SharedMap":
+    def picked(self, rows: Int[np.ndarray, " r"]) -> "SharedMap":
         """The maps of some processes."""
         used, shared = self.rows.chosen(rows)
         return SharedMap(pick(self.base, used), shared)
@@ -121,6 +120,9 @@ class SharedKernel(AbstractStackedKernel):
     base: AbstractStackedKernel
     rows: SharedRows
     factor: Float[np.ndarray, " g"]
+
+    def pinned(self, a):
+        return SharedKernel(self.base.pinned(self.rows.narrowed(a)), self.rows, self.factor)
 
     @property
     def is_stationary(self):
@@ -158,10 +160,10 @@ class SharedKernel(AbstractStackedKernel):
         """From the kernels to those of all processes, the factor at the place of the one."""
         return self.factor[:, None] * self.rows.indicator.T
 
-    def picked(self, rows: Sequence[int]) -> "SharedKernel":
+    def picked(self, rows: Int[np.ndarray, " r"]) -> "SharedKernel":
         """The kernels of some processes."""
         used, shared = self.rows.chosen(rows)
-        return SharedKernel(pick(self.base, used), shared, self.factor[list(rows)])
+        return SharedKernel(pick(self.base, used), shared, self.factor[rows])
 
 
 @dataclass(frozen=True)
@@ -194,6 +196,9 @@ class OnFeatures(AbstractStackedKernel):
     base: AbstractStackedKernel
     start: int
     stop: int | None
+
+    def pinned(self, a):
+        return OnFeatures(self.base.pinned(self._seen(a)), self.start, self.stop)
 
     @property
     def is_stationary(self):

@@ -49,7 +49,9 @@ def fit_standardiser(
         x_mean = np.where(np.isnan(centre), x_mean, centre)
         x_std = np.where(np.isnan(scale), x_std, scale)
     y_mean, y_std = _mean_and_std(y[mask])
-    return Standardiser(*(jnp.asarray(value) for value in (x_mean, x_std, y_mean, y_std)))
+    # Arrays, since what is a single number would be converted by a program of its own.
+    units = (np.asarray(value) for value in (x_mean, x_std, y_mean, y_std))
+    return Standardiser(*map(jnp.asarray, units))
 
 
 def blank_standardiser(num_columns: int) -> Standardiser:

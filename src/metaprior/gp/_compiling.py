@@ -49,6 +49,8 @@ def _accepted_options() -> dict[str, Any] | None:
     """
     if jax.default_backend() != "cpu":
         return None
+    if _is_accepted(QUICK):
+        return QUICK
     return {name: value for name, value in QUICK.items() if _is_accepted({name: value})} or None
 
 

@@ -56,7 +56,8 @@ class Batch:
         blocks = [(0, 0) if e.fold is None else folds[e.fold][:2] for e in padded]
         first, count = np.array(blocks).T
         # Configurations of one seed start from the same network and differ in their settings only.
-        keys = _keys(jnp.asarray(seed), jnp.asarray(np.array([entry.seed for entry in padded])))
+        members = np.array([entry.seed for entry in padded])
+        keys = _keys(jnp.asarray(np.asarray(seed)), jnp.asarray(members))
         self._trainings = start_trainings(
             self._methods,
             tasks,

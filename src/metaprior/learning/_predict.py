@@ -67,6 +67,10 @@ class AbstractPredictors(abc.ABC):
     def predict(self, questions: Questions) -> Predictions:
         """The answer to each question."""
 
+    def expect(self, questions: Questions) -> Predictions:
+        """The answers for a caller who looks at means and variances only; the others may be NaN."""
+        return self.predict(questions)
+
     def condition(
         self, who: int, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"]
     ) -> ConditionedBelief | None:
@@ -159,23 +163,32 @@ class ConditionedPredictors(AbstractPredictors):
         return self._beliefs[who].condition(x, y)
 
     def predict(self, questions: Questions) -> Predictions:
+        return self._each(questions, densities=True)
+
+    def expect(self, questions: Questions) -> Predictions:
+        return self._each(questions, densities=False)
+
+    def _each(self, questions: Questions, *, densities: bool) -> Predictions:
         found = _nothing(questions)
         asked = zip(*(part.tolist() for part in questions[:3]), strict=True)
         for i, (who, run, seen) in enumerate(asked):
-            answers = self._answers(who, questions.x[run], questions.y[run], seen)
+            answers = self._answers(who, questions.x[run], questions.y[run], seen, densities)
             for all_answers, own in zip(found, answers, strict=True):
                 all_answers[i] = own
         return found
 
-    def _answers(self, who: int, x, y, seen: int) -> Predictions:
+    def _answers(self, who: int, x, y, seen: int, densities: bool) -> Predictions:
+        unknown = np.full(len(y), np.nan)
         try:
             with np.errstate(all="ignore"):
                 after = self._beliefs[who].condition(x[:seen], y[:seen])
                 moments = after.moments(x)
+                if not densities:
+                    return Predictions(moments.mean, moments.variance, unknown, unknown)
                 answers = moments.mean, moments.variance, after.log_density(x, y), after.cdf(x, y)
                 return Predictions(*answers)
         except (FloatingPointError, np.linalg.LinAlgError):
-            return Predictions(*np.full((4, len(y)), np.nan))
+            return Predictions(unknown, unknown, unknown, unknown)
 
 
 class FeaturedPredictors(AbstractPredictors):
@@ -187,6 +200,16 @@ class FeaturedPredictors(AbstractPredictors):
         self._about: dict[bytes, ConditionedPredictors] = {}
 
     def predict(self, questions: Questions) -> Predictions:
+        return self._each(questions, ConditionedPredictors.predict)
+
+    def expect(self, questions: Questions) -> Predictions:
+        return self._each(questions, ConditionedPredictors.expect)
+
+    def _each(
+        self,
+        questions: Questions,
+        answer: Callable[[ConditionedPredictors, Questions], Predictions],
+    ) -> Predictions:
         found, space = _nothing(questions), self._space
         columns = space.columns_of_points(questions.x.shape[2])
         for run in np.unique(questions.run):
@@ -195,7 +218,7 @@ class FeaturedPredictors(AbstractPredictors):
             who, seen = questions.who[asked], questions.seen[asked]
             x = questions.x[:, :, columns]
             own = Questions(who, questions.run[asked], seen, x, questions.y)
-            for all_answers, each in zip(found, about.predict(own), strict=True):
+            for all_answers, each in zip(found, answer(about, own), strict=True):
                 all_answers[asked] = each
         return found
 

@@ -171,5 +171,5 @@ def _bounds(priors, who, x, y, runs, order, t: int) -> Float[np.ndarray, "runs p
     """Upper confidence bounds at the points of some runs, in `order`, after `t` of them."""
     # Each run, in its present order, is a run of its own.
     ordered, each = (runs[:, None], order), np.arange(len(runs))
-    found = priors.predict(Questions(who, each, np.full(len(each), t), x[ordered], y[ordered]))
+    found = priors.expect(Questions(who, each, np.full(len(each), t), x[ordered], y[ordered]))
     return found.mean + BETA * np.sqrt(found.variance)

@@ -30,9 +30,11 @@ def entry(tree: PyTree, index: int | Int[np.ndarray, "..."]) -> PyTree:
 
     The arrays are indexed on the host: on the device every shape would be a program to compile.
     """
-    return jax.tree.map(
-        lambda leaf: jnp.asarray(np.asarray(leaf)[index]) if eqx.is_array(leaf) else leaf, tree
-    )
+
+    def chosen(leaf):
+        return jnp.asarray(np.asarray(np.asarray(leaf)[index])) if eqx.is_array(leaf) else leaf
+
+    return jax.tree.map(chosen, tree)
 
 
 def map_chunks(function: Callable[[Any], Any], arrays: PyTree, chunk: int | None) -> PyTree:

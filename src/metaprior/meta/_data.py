@@ -75,14 +75,17 @@ def meta_data(tasks: Tasks, standardiser: Standardiser) -> MetaData:
     The number of tasks is padded too, so that one more task, as in lifelong learning, rarely
     means a new compilation.
     """
-    x = np.where(tasks.mask[..., None], np.asarray(standardiser.x(jnp.asarray(tasks.x))), 0.0)
-    y = np.where(tasks.mask, np.asarray(standardiser.y(jnp.asarray(tasks.y))), 0.0)
+    # On the host: every operation on the device would be a program to compile.
+    units, mask = standardiser, tasks.mask
+    x = (tasks.x - np.asarray(units.x_mean)) / np.asarray(units.x_std)
+    y = (tasks.y - np.asarray(units.y_mean)) / np.asarray(units.y_std)
+    x, y = np.where(mask[..., None], x, 0.0), np.where(mask, y, 0.0)
     spare = padded_length(tasks.num_tasks) - tasks.num_tasks
-    x, y, mask = (np.pad(a, [(0, spare)] + [(0, 0)] * (a.ndim - 1)) for a in (x, y, tasks.mask))
+    x, y, mask = (np.pad(a, [(0, spare)] + [(0, 0)] * (a.ndim - 1)) for a in (x, y, mask))
     return MetaData(
         jnp.asarray(x),
         jnp.asarray(y),
         jnp.asarray(mask),
-        jnp.asarray(tasks.num_tasks),
+        jnp.asarray(np.asarray(tasks.num_tasks)),
         Domain(tasks.space, standardiser),
     )

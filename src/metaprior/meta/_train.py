@@ -8,6 +8,7 @@ traced values, so a batch of trainings is one `vmap`.
 
 import abc
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -187,6 +188,8 @@ class Trainings:
         """
         self._advance = _chunk_many_quickly if few_steps else _chunk_many
         schedules = jax.tree.map(lambda value: jnp.asarray(value, float), schedules)
+        # Not while a program is traced that needs it.
+        import_module("optax")
         self._batch = models, objectives, schedules, keys
         self._state = _start_many(models, schedules)
         self._chunk = chunk_here(chunk)
@@ -253,7 +256,10 @@ def _run(start, chunk, batch, num_steps, check, on_progress):
 def _cut(history, done: Bool[np.ndarray, "*batch steps"]) -> dict[str, np.ndarray]:
     """The terms of the steps of one chunk; NaN where there was no step."""
     steps = done.shape[-1]
-    return {name: np.where(done, terms[..., :steps], np.nan) for name, terms in history.items()}
+    return {
+        name: np.where(done, np.asarray(terms)[..., :steps], np.nan)
+        for name, terms in history.items()
+    }
 
 
 def _joined(histories: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:

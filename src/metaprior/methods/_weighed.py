@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from metaprior.belief import is_weighable, past_means
@@ -145,8 +146,8 @@ class WeighedSurrogate(AbstractSurrogate):
 
 @float64
 def _no_past() -> PastArrays:
-    none, matrix = jnp.zeros(0), jnp.zeros((0, 0))
-    return PastArrays(jnp.zeros((0, 0, 0)), matrix, none, matrix, none, none, none)
+    none, matrix, runs = (jnp.asarray(np.zeros((0,) * axes)) for axes in (1, 2, 3))
+    return PastArrays(runs, matrix, none, matrix, none, none, none)
 
 
 def _named(method: AbstractMethod) -> dict:
