@@ -22,6 +22,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:A not p.d."),
 ]
 
+from ax.analysis.analysis import ErrorAnalysisCard
 from ax.api.client import Client
 from ax.api.configs import ChoiceParameterConfig, RangeParameterConfig
 from ax.core.observation import ObservationFeatures
@@ -244,6 +245,28 @@ def test_attached_point_outside_of_the_space_is_no_training_point():
     # Nor is it one that is under way.
     client.attach_trial({**outside, "drop": 8.0})
     assert adapter_of(client) is not None and client.get_next_trials(1)
+
+
+def _cards(group):
+    """All cards of a group of analyses."""
+    for card in group:
+        yield from _cards(card.children) if hasattr(card, "children") else [card]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::UserWarning")
+def test_analyses_of_ax_take_the_learned_model(hill_prior):
+    parameters = [
+        RangeParameterConfig("x", (-1.0, 1.0), "float"),
+        RangeParameterConfig("z", (0.0, 10.0), "float"),
+    ]
+    client = client_of(generation_strategy(hill_prior), parameters, objective="hill")
+    for _ in range(4):
+        for index, at in client.get_next_trials(1).items():
+            client.complete_trial(index, {"hill": 2.0 - at["x"] ** 2})
+    cards = list(_cards(client.compute_analyses(display=False)))
+    names = {card.name for card in cards}
+    assert {"CrossValidationPlot", "SensitivityAnalysisPlot", "SlicePlot"} <= names
+    assert not [card.blob for card in cards if isinstance(card, ErrorAnalysisCard)]
 
 
 IN_ANOTHER_PROCESS = """

@@ -25,6 +25,17 @@ def test_on_front_keeps_one_of_equal_points_and_drops_what_is_beaten():
     np.testing.assert_array_equal(on_front(values), [True, True, False, False, False])
 
 
+@pytest.mark.parametrize("m", [1, 2, 3])
+def test_on_front_compares_every_pair(m):
+    """Few different numbers, so that there are many ties."""
+    values = np.random.default_rng(m).integers(0, 4, size=(60, m)).astype(float)
+    for i, found in enumerate(on_front(values)):
+        beaten = np.any(np.all(values >= values[i], axis=1) & np.any(values > values[i], axis=1))
+        repeated = np.any(np.all(values[:i] == values[i], axis=1))
+        assert found == (not beaten and not repeated)
+    np.testing.assert_array_equal(on_front(values[:0]), np.zeros(0, bool))
+
+
 @pytest.mark.parametrize("m", [1, 2, 3, 4])
 def test_boxes_cover_exactly_what_is_not_dominated(m):
     rng = np.random.default_rng(m)

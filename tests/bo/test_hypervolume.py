@@ -8,6 +8,7 @@ from scipy.stats import norm
 from metaprior.belief import AbstractBelief, AbstractMembers, MemberMoments, MemberSlopes
 from metaprior.belief._mixture import Group
 from metaprior.bo import FeasibilityScore, HypervolumeScore, hypervolume, undominated
+from metaprior.bo._hypervolume import inferred_reference
 
 
 class Waves(AbstractBelief):
@@ -184,3 +185,12 @@ def test_hypervolume_of_one_objective_is_improvement_times_feasibility(best):
         gain, _ = quad(lambda f: (f - best) * norm.pdf(f, mean, std), best, best + 12)  # noqa: B023
         allowed = norm.sf(0.0, slack.mean[0], np.sqrt(slack.function_variance[0]))
         assert value == pytest.approx(np.log(gain * allowed), rel=1e-6)
+
+
+@pytest.mark.parametrize(("variance", "expected"), [(4.0, [0.45, -0.1]), (1.0, [0.9, -0.3])])
+def test_inferred_reference_lies_below_what_may_be_on_the_front(variance, expected):
+    """A place is expected to be beaten: mean (0.5, -3) beside (1, 0) observed. Two standard
+    deviations above, its second value is 1 or -1, and only then may it be on the front."""
+    beliefs = (waves([[0.5, 0.0, 0.0]]), waves([[-3.0, 0.0, variance]]))
+    found = inferred_reference(np.array([[1.0, 0.0]]), beliefs, (), np.zeros((1, 2)))
+    np.testing.assert_allclose(found, expected, atol=1e-5)

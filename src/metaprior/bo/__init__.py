@@ -14,6 +14,7 @@ from metaprior.bo._front import hypervolume as hypervolume
 from metaprior.bo._front import on_front as on_front
 from metaprior.bo._front import undominated as undominated
 from metaprior.bo._hypervolume import HypervolumeScore as HypervolumeScore
+from metaprior.bo._hypervolume import reference_below as reference_below
 from metaprior.bo._many import AbstractManyObjectives as AbstractManyObjectives
 from metaprior.bo._many import FrontSoFar as FrontSoFar
 from metaprior.bo._moves import Moves as Moves

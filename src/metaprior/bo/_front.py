@@ -33,11 +33,13 @@ class Boxes(NamedTuple):
 def on_front(values: Float[np.ndarray, "n m"]) -> Bool[np.ndarray, " n"]:
     """Which rows no other row beats: is as good as everywhere, and better somewhere. Of equal rows,
     the first counts."""
-    found = np.ones(len(values), bool)
-    for i, row in enumerate(values):
-        as_good = np.all(values >= row, axis=1)
-        better = np.any(values > row, axis=1)
-        found[i] = not np.any(as_good & better) and not np.any(as_good[:i])
+    found = np.zeros(len(values), bool)
+    # Whatever beats a row comes before it.
+    left = np.lexsort(-values.T[::-1])
+    while len(left):
+        best, left = left[0], left[1:]
+        found[best] = True
+        left = left[~np.all(values[left] <= values[best], axis=1)]
     return found
 
 

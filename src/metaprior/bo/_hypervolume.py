@@ -33,6 +33,8 @@ NEGLIGIBLE = 1e-6
 BLOCK_SIZE = 2**20
 # The reference lies this share of the front's width below its worst values.
 BELOW_WORST = 0.1
+# What is hoped for is this many standard deviations above what is expected.
+HOPE = 2.0
 
 
 @dataclass(frozen=True)
@@ -172,11 +174,30 @@ def inferred_reference(
     constraints: tuple[ConditionedBelief, ...],
     anchors: Float[np.ndarray, "a d"],
 ) -> Float[np.ndarray, " m"]:
-    """A little below the worst values on the observed front and on the one that is expected."""
+    """`reference_below` of the observed front and of what is believed of anchors that are likely
+    feasible; of all of them if none is."""
     likely = FeasibilityScore(constraints).values(anchors) >= np.log(0.5)
-    means = np.column_stack([belief.moments(anchors).mean for belief in objectives])
-    both = np.vstack([front, means[likely if likely.any() else np.ones(len(means), bool)]])
-    extremes = both[on_front(both)]
+    anchors = anchors[likely if likely.any() else np.ones(len(anchors), bool)]
+    moments = [belief.moments(anchors) for belief in objectives]
+    mean = np.column_stack([each.mean for each in moments])
+    variance = np.column_stack([each.function_variance for each in moments])
+    return reference_below(front, mean, np.sqrt(np.maximum(variance, 0.0)))
+
+
+def reference_below(
+    front: Float[np.ndarray, "n m"], mean: Float[np.ndarray, "a m"], std: Float[np.ndarray, "a m"]
+) -> Float[np.ndarray, " m"]:
+    """A little below the worst values on the front with what is expected, and on the front with
+    what may be hoped for.
+
+    By what is expected alone, the volume would end where the run has been: points far from it are
+    expected to be worse than the best that was found there.
+
+    - `front`: observed values, all maximised; there may be none.
+    - `mean`, `std`: expected values of other points, and how uncertain these are.
+    """
+    both, hoped = np.vstack([front, mean]), np.vstack([front, mean + HOPE * std])
+    extremes = np.vstack([both[on_front(both)], hoped[on_front(hoped)]])
     worst, width = np.min(extremes, axis=0), np.ptp(extremes, axis=0)
     # A front of one point has no width; then its own size decides.
     width = np.where(width > 0.0, width, np.maximum(np.ptp(both, axis=0), np.abs(worst)))

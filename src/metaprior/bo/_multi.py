@@ -70,8 +70,8 @@ class MultiOptimizer:
     - `priors`: what `metaprior.learn_outputs` or `metaprior.load_priors` returned, or
       `Priors({"accuracy": prior, "cost": other})`.
     - `reference`: by name, the worst value of each objective that is of any interest; the volume
-      counts from there. By default, a little below what the observed front and the predicted one
-      have at worst.
+      counts from there. By default, a little below what the front has at worst: the observed one,
+      the predicted one, and that of values two standard deviations better than predicted.
     - `many`: for five objectives and more, `metaprior.adapters.botorch.ManyObjectives()`: the
       improvement is then sampled and not computed in closed form.
     - `candidates`, `search`, `features`, `window`, `seed`: see `Optimizer`.

@@ -9,6 +9,7 @@ from ax.adapter.transforms.choice_encode import ChoiceToNumericChoice
 from ax.adapter.transforms.derelativize import Derelativize
 from ax.adapter.transforms.log import Log
 from ax.adapter.transforms.remove_fixed import RemoveFixed
+from ax.core.base_trial import BaseTrial
 from ax.core.data import Data
 from ax.core.experiment import Experiment
 from ax.core.generator_run import GeneratorRun
@@ -81,7 +82,8 @@ class LearnedPriorNode(ExternalGenerationNode):
             config = experiment.optimization_config
             if isinstance(config, MultiObjectiveOptimizationConfig):
                 rows = sobol_points(experiment, {}, [], self.seed)
-                self._aims = with_thresholds(config, self._metrics, self._adapter, rows)
+                seen = _complete_rows(experiment)
+                self._aims = with_thresholds(config, self._metrics, self._adapter, rows, seen)
 
     def get_next_candidate(self, pending_parameters: list[TParameterization]) -> TParameterization:
         """The next trial, given those under way."""
@@ -142,10 +144,20 @@ class LearnedPriorNode(ExternalGenerationNode):
 
 def _observed(experiment: Experiment, data: Data) -> set[str]:
     """The metrics with a result of a complete trial inside the search space."""
-    complete = [
-        trial.index
-        for trial in experiment.trials_by_status[TrialStatus.COMPLETED]
-        if any(experiment.search_space.check_membership(arm.parameters) for arm in trial.arms)
-    ]
+    complete = [trial.index for trial, _ in _complete(experiment)]
     rows = data.df[data.df["trial_index"].isin(complete)]
     return set(rows["metric_name"])
+
+
+def _complete_rows(experiment: Experiment) -> list[TParameterization]:
+    """The points of complete trials inside the search space."""
+    return [row for _, row in _complete(experiment)]
+
+
+def _complete(experiment: Experiment) -> list[tuple[BaseTrial, TParameterization]]:
+    return [
+        (trial, arm.parameters)
+        for trial in experiment.trials_by_status[TrialStatus.COMPLETED]
+        for arm in trial.arms
+        if experiment.search_space.check_membership(arm.parameters)
+    ]

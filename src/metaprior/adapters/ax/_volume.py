@@ -1,10 +1,10 @@
 """Several objectives: from where hypervolume counts, and which point is expected to add most.
 
-Volume counts from a little below the worst that the front of all expected values has in each
-objective, unless the user has set thresholds. What was observed would not do: after a trial or two
-its front is a corner of the space.
+Volume counts from `metaprior.bo.reference_below`, unless the user has set thresholds. What was
+observed alone would not do: after a trial or two its front is a corner of the space.
 """
 
+import numpy as np
 import torch
 from ax.adapter.torch import TorchAdapter
 from ax.core.observation import ObservationFeatures
@@ -15,13 +15,13 @@ from botorch.acquisition.multi_objective.logei import qLogExpectedHypervolumeImp
 from botorch.acquisition.multi_objective.objective import WeightedMCMultiOutputObjective
 from botorch.models import ModelListGP
 from botorch.utils.multi_objective.box_decompositions import FastNondominatedPartitioning
-from botorch.utils.multi_objective.hypervolume import infer_reference_point
-from botorch.utils.multi_objective.pareto import is_non_dominated
+from jaxtyping import Float
 from torch import Tensor
 
 from metaprior.adapters.ax._points import known_part, known_parts
 from metaprior.adapters.ax._priors import Metrics
 from metaprior.adapters.botorch import UserUnits, model
+from metaprior.bo import reference_below
 from metaprior.data import Features
 
 
@@ -45,9 +45,12 @@ def most_hypervolume(
     X = units[0].tensor([known_part(priors[0], row) for row in rows])
     before = known_parts(priors[0], taken)
     with torch.no_grad():
-        expected = _means(joint, X) * signs
-        front = _means(joint, units[0].tensor(before)) * signs if before else expected[:0]
-        reference = _reference(expected)
+        mean, std = _moments(joint, X)
+        below = reference_below(np.zeros((0, len(signs))), (mean * signs).numpy(), std.numpy())
+        reference = torch.tensor(below)
+        front = mean[:0]
+        if before:
+            front = _moments(joint, units[0].tensor(before))[0] * signs
         for i, name in enumerate(metrics.objectives):
             if name in metrics.thresholds:
                 reference[i] = signs[i] * metrics.thresholds[name]
@@ -65,17 +68,19 @@ def with_thresholds(
     metrics: Metrics,
     adapter: TorchAdapter,
     rows: list[TParameterization],
+    seen: list[TParameterization],
 ) -> MultiObjectiveOptimizationConfig:
     """The configuration, with a threshold for every objective that the user has given none.
 
-    - `rows`: points that stand for the search space.
+    - `rows`: points that stand for the search space; `seen`: those observed.
     """
-    means, _ = adapter.predict([ObservationFeatures(parameters=dict(row)) for row in rows])
     names, signs = list(metrics.objectives), list(metrics.objectives.values())
-    expected = [
-        [sign * v for v in means[metrics.signature[n]]] for n, sign in metrics.objectives.items()
-    ]
-    reference = _reference(torch.tensor(expected, dtype=torch.float64).T).tolist()
+    own = [metrics.signature[name] for name in names]
+    mean, std = _predicted(adapter, own, rows)
+    # What is expected of an observed point is what was observed, but for noise.
+    observed, _ = _predicted(adapter, own, seen)
+    maximised = np.array(signs)
+    reference = reference_below(maximised * observed, maximised * mean, std).tolist()
     given = config.objective_thresholds_dict
     added = [
         OutcomeConstraint(
@@ -89,10 +94,21 @@ def with_thresholds(
     return config.clone_with_args(objective_thresholds=[*given.values(), *added])
 
 
-def _reference(values: Tensor) -> Tensor:
-    """A point that the front of the values, all maximised, dominates by a tenth of its extent."""
-    return infer_reference_point(values[is_non_dominated(values)])
+def _predicted(
+    adapter: TorchAdapter, signatures: list[str], rows: list[TParameterization]
+) -> tuple[Float[np.ndarray, "n m"], Float[np.ndarray, "n m"]]:
+    """Means and standard deviations of metrics at points, a column each."""
+    features = [ObservationFeatures(parameters=dict(row)) for row in rows]
+    mean, variance = adapter.predict(features)
+    columns = [variance[own][own] for own in signatures]
+    return (
+        np.column_stack([mean[own] for own in signatures]),
+        np.sqrt(np.maximum(np.column_stack(columns), 0.0)),
+    )
 
 
-def _means(joint: ModelListGP, X: Tensor) -> Tensor:
-    return torch.cat([each.posterior(X.unsqueeze(-2)).mean[:, 0] for each in joint.models], dim=-1)
+def _moments(joint: ModelListGP, X: Tensor) -> tuple[Tensor, Tensor]:
+    """Means and standard deviations at points, a column per model."""
+    found = [each.posterior(X.unsqueeze(-2)) for each in joint.models]
+    mean = torch.cat([each.mean[:, 0] for each in found], dim=-1)
+    return mean, torch.cat([each.variance[:, 0] for each in found], dim=-1).sqrt()
