@@ -15,7 +15,6 @@ from metaprior.lab.plots import (
     CALIBRATION_ERROR,
     LOG_LIKELIHOOD,
     Cell,
-    Published,
     in_order,
     looks_of,
     title_of,
@@ -202,24 +201,23 @@ def _calibration(calibration: DataFrame, images: str) -> str:
 def _supervised(supervised: DataFrame) -> str:
     parts = [f"## Supervised, beside the paper\n\n{SUPERVISED}\n"]
     for reading, rows in supervised.groupby("reading"):
-        for words, samples, published, better in (
-            ("log-likelihood", value_of(rows, "log_likelihood"), LOG_LIKELIHOOD, "higher"),
-            (
-                "calibration error of a task",
-                value_of(rows, "calibration_error"),
-                CALIBRATION_ERROR,
-                "lower",
+        likelihood = value_of(rows, "log_likelihood")
+        error = value_of(rows, "calibration_error")
+        standardised = value_of(rows, "log_likelihood_standardised")
+        shown = {
+            "log-likelihood": tables.beside_the_paper(likelihood, LOG_LIKELIHOOD, "higher"),
+            "calibration error of a task": tables.beside_the_paper(
+                error, CALIBRATION_ERROR, "lower"
             ),
-            ("calibration error of a seed", pooled_error(rows), CALIBRATION_ERROR, "lower"),
-            (
-                "log-likelihood of standardised values",
-                value_of(rows, "log_likelihood_standardised"),
-                _NOTHING,
-                "higher",
+            "calibration error of a seed": tables.beside_the_paper(
+                pooled_error(rows), CALIBRATION_ERROR, "lower"
             ),
-        ):
-            table = tables.beside_the_paper(samples, published, better)
-            parts.append(f"### {str(reading).capitalize()} points: {words}\n\n{table}")
+            "log-likelihood of standardised values": tables.by_environment(standardised, "higher"),
+        }
+        parts += [
+            f"### {str(reading).capitalize()} points: {words}\n\n{table}"
+            for words, table in shown.items()
+        ]
     return "\n".join(parts)
 
 
@@ -238,9 +236,6 @@ def _configurations(records: Path) -> str:
             + tables.configurations(records / BY_PAPER)
         )
     return "\n".join(parts)
-
-
-_NOTHING: Published = {}
 
 
 def _figure(images: str, name: str) -> str:

@@ -81,9 +81,10 @@ def _parts(entrant: Specification, specification: Specification) -> list[Specifi
     checkpoints: list[int] = []
     if method_named(method).trains_in_batches:
         drawn = ranges.pop("num_steps", None)
-        fixed = [entrant["settings"]["num_steps"]]
-        searched = drawn is not None and "num_steps" not in specification
-        checkpoints = sorted(choices_in("num_steps", drawn)) if searched else fixed
+        if drawn is None or "num_steps" in specification:
+            checkpoints = [entrant["settings"]["num_steps"]]
+        else:
+            checkpoints = sorted(choices_in("num_steps", drawn))
     shapes = draw_shapes(method, ranges, specification["shapes"], DRAW_SEED)
     draws = range(specification["draws"])
     return [
@@ -218,10 +219,10 @@ def write_configurations(
 
     - `criterion`: by default that of the search.
     """
-    criterion = specification["criterion"] if criterion is None else criterion
+    by: str = specification["criterion"] if criterion is None else criterion
     written, without = [], []
     for (environment, method), some in records.groupby(["environment", "method"], sort=False):
-        found = choose(some, criterion)
+        found = choose(some, by)
         if found["settings"] is None:
             count = found["searched"]["configurations"]
             without.append(
@@ -229,7 +230,7 @@ def write_configurations(
             )
             continue
         found["searched"] |= {
-            "criterion": criterion,
+            "criterion": by,
             "ranges": search_ranges(method),
             **{name: specification[name] for name in ("steps", "acquisition", "shapes")},
             **effort(some, specification["steps"]),
