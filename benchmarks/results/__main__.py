@@ -6,8 +6,8 @@
     python -m benchmarks.results page --out docs/results.md
 
 A piece is one `metaprior study`; its folder is `studies/<piece>`. `run` stops after `--seconds`
-(570) with exit code 3 and what has finished on disk; the same call goes on. Pieces with `learn` run
-on CPU cores and need no GPU. `keep` writes small Parquet files to `benchmarks/results/records`,
+(570) with exit code 3 and what has finished on disk; the same call goes on, and leaves out pieces
+that are finished. Pieces with `learn` run on CPU cores and need no GPU. `keep` writes small Parquet files to `benchmarks/results/records`,
 from which anybody can write the page again, without a GPU.
 """
 
@@ -15,6 +15,7 @@ import argparse
 import os
 import shlex
 import sys
+import time
 from pathlib import Path
 
 from benchmarks.results._figures import draw_figures
@@ -46,13 +47,13 @@ def _pieces(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    worst = FINISHED
+    worst, deadline = FINISHED, time.monotonic() + arguments.seconds
     for piece in pieces_named(arguments.names):
         code = run_piece(
             piece,
             arguments.studies,
             jobs=_jobs(arguments, piece.device),
-            seconds=arguments.seconds,
+            seconds=max(0.0, deadline - time.monotonic()),
             smoke=arguments.smoke,
             machine=arguments.machine,
         )
@@ -101,9 +102,7 @@ def _arguments() -> argparse.Namespace:
             )
         if name == "run":
             command.add_argument("names", nargs="*", help="pieces; all of them by default")
-            command.add_argument(
-                "--seconds", type=float, default=SECONDS, help="limit for each piece"
-            )
+            command.add_argument("--seconds", type=float, default=SECONDS, help="limit of the call")
             command.add_argument("--machine", default="", help="what it runs on, for the page")
         if name == "page":
             command.add_argument("--out", type=Path, default=Path("docs/results.md"), help="page")

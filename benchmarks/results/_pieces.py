@@ -16,8 +16,10 @@ SOURCES = {CHOSEN: "configurations", BY_PAPER: "configurations-by-paper"}
 
 GP_PRIORS = ("FPacohMap", "PacohMap", "FPacohMap+unrefined", "PacohMap+unrefined")
 BASELINES = ("ABLR", "LearnedGP", "NeuralProcess", "FixedGP")
-# Ten priors, and a network's posterior, cost ten times as much as one.
-FEW_SEEDS = ("FPacohVI", "FPacohBNN")
+# Ten priors, a network's posterior, and an ensemble of all past runs: a few seeds are a job, so
+# that what has finished is kept where a piece is stopped.
+COSTLY = ("FPacohVI", "FPacohBNN", "RankWeightedGP")
+FEW = 5
 ARMS = ("FPacohMap+restless", "FPacohMap+unrefined+restless", "PacohMap+restless")
 LATENT = "NeuralProcess+latent"
 PLAIN = (*GP_PRIORS, *BASELINES, "FittedGP")
@@ -60,18 +62,17 @@ class Piece:
 
 
 def _search(name: str, methods: tuple[str, ...], **fields: Any) -> Piece:
-    return Piece(f"search-{name}", "search", methods, {"steps": 50, **fields}, uses=None)
+    return Piece(
+        f"search-{name}", "search", methods, {"steps": 50, "block": 16, **fields}, uses=None
+    )
 
 
 def _of_everybody(kind: str, methods: tuple[str, ...], **fields: Any) -> list[Piece]:
-    """A study in four pieces: by price, and `learn` on CPU cores."""
+    """A study in three pieces: two by price, and `learn` on CPU cores."""
     learners = ("Learn", "Learn+versions") if kind == "lifelong" else ("Learn",)
-    few = {"sequences": 10} if kind == "lifelong" else {"seeds": 10}
-    fewest = {"sequences": 5} if kind == "lifelong" else {"seeds": 5}
     return [
         Piece(kind, kind, methods, fields),
-        Piece(f"{kind}-mixtures", kind, FEW_SEEDS, {**fields, **few}),
-        Piece(f"{kind}-rwgp", kind, ("RankWeightedGP",), {**fields, **fewest}),
+        Piece(f"{kind}-costly", kind, COSTLY, {**fields, "block": FEW}),
         Piece(f"{kind}-learn", kind, learners, fields, device=CPU, uses=None),
     ]
 
@@ -89,7 +90,7 @@ PIECES = {
             "offline-mixture1d",
             "offline",
             ("FPacohMap", "FPacohVI", "FPacohBNN", "FixedGP", "FittedGP"),
-            {"environments": "mixture1d"},
+            {"environments": "mixture1d", "block": FEW},
         ),
         Piece("offline-by-paper", "offline", ("FPacohMap", "PacohMap"), uses=BY_PAPER),
         *_of_everybody("supervised", PLAIN),

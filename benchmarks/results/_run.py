@@ -38,14 +38,20 @@ GRACE_SECONDS = 20
 def run_piece(
     piece: Piece, studies: Path, *, jobs: int, seconds: float, smoke: bool, machine: str
 ) -> int:
-    """Run a piece or what is left of it; the exit code of the call.
+    """Run a piece or what is left of it; the exit code of the call. A piece that is finished, as
+    the log says, is not begun again.
 
     - `seconds`: after so long it is told to stop; jobs that have finished are kept, and the same
       call goes on.
     """
+    command = piece.command(studies, jobs, smoke)
+    if any(
+        entry["finished"] and entry["command"] == shlex.join(command) for entry in read_log(studies)
+    ):
+        print(f"{piece.name}: finished before")
+        return FINISHED
     if piece.uses is not None:
         collect_choices(studies, piece.uses)
-    command = piece.command(studies, jobs, smoke)
     print(shlex.join(command), flush=True)
     began = time.monotonic()
     code = _within(command, {**(ON_CPU if piece.device == CPU else ON_GPU)}, seconds)

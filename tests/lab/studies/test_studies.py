@@ -389,6 +389,16 @@ def test_search_covers_every_configuration_once():
     assert sizes <= {4, 10} and "num_steps" not in jobs[0].specification["ranges"]
 
 
+def test_search_divides_configurations_into_jobs():
+    jobs = small("search", "FPacohMap", draws=10, shapes=2, block=2)
+    assert [job.specification["configurations"] for job in jobs] == [
+        *([0, 2], [4, 6], [8]),
+        *([1, 3], [5, 7], [9]),
+    ]
+    cut = specification_of("search", preset="smoke", cuts={"block": 1, "chunk": 5})
+    assert "block" not in cut and cut["chunk"] == 5
+
+
 def test_search_judges_all_numbers_of_steps_as_checkpoints():
     fields: dict[str, Any] = {"preset": "smoke", "environments": "mixture1d"}
     specification = specification_of("search", methods="FPacohMap,FixedGP", **fields)

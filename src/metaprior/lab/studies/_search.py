@@ -41,7 +41,7 @@ from metaprior.lab.studies._repetitions import (
     stacked_tasks,
     unseen_tasks,
 )
-from metaprior.lab.studies._specification import Specification
+from metaprior.lab.studies._specification import Specification, blocks
 from metaprior.methods import AbstractMethod, AbstractSurrogate, settings_of
 from metaprior.metrics import calibration_error
 
@@ -54,7 +54,8 @@ EXAM = 1
 
 
 def jobs(specification: Specification) -> list[Job]:
-    """One job for each method on each environment and shape; all of a shape train at once."""
+    """One job for each method on each environment, shape and block of configurations, which train
+    at once."""
     names = ("acquisition", "tasks", "steps", "contexts", "points")
     how = {name: specification[name] for name in names}
     how["chunk"] = specification.get("chunk")
@@ -93,10 +94,11 @@ def _parts(entrant: Specification, specification: Specification) -> list[Specifi
             "settings": entrant["settings"] | shape,
             "ranges": ranges,
             "checkpoints": checkpoints,
-            "configurations": list(draws[i :: len(shapes)]),
+            "configurations": some,
         }
         for i, shape in enumerate(shapes)
         if draws[i :: len(shapes)]
+        for some in blocks(draws[i :: len(shapes)], specification.get("block"))
     ]
 
 
