@@ -7,8 +7,8 @@
 
 A piece is one `metaprior study`; its folder is `studies/<piece>`. `run` stops after `--seconds`
 (570) with exit code 3 and what has finished on disk; the same call goes on, and leaves out pieces
-that are finished. Pieces with `learn` run on CPU cores and need no GPU. `keep` writes small Parquet files to `benchmarks/results/records`,
-from which anybody can write the page again, without a GPU.
+that are finished. Pieces with `learn` run on CPU cores and need no GPU. `keep` writes small Parquet
+files to `benchmarks/results/records`, from which anybody can write the page again, without a GPU.
 """
 
 import argparse

@@ -45,9 +45,8 @@ def run_piece(
       call goes on.
     """
     command = piece.command(studies, jobs, smoke)
-    if any(
-        entry["finished"] and entry["command"] == shlex.join(command) for entry in read_log(studies)
-    ):
+    finished = {entry["command"] for entry in read_log(studies) if entry["finished"]}
+    if shlex.join(command) in finished:
         print(f"{piece.name}: finished before")
         return FINISHED
     if piece.uses is not None:
