@@ -17,7 +17,7 @@ def stuck(offline: DataFrame) -> Any:
     runs = offline[offline["step"].isin((first, half, last))]
     wide = runs.pivot(index=keys, columns="step", values="simple_regret").reset_index()
     random = wide[wide["method"] == "RandomSearch"].groupby("environment")[first].mean()
-    wide = wide[wide["environment"].isin(random.index)]
-    bad = wide[last] > WRONG * wide["environment"].map(random)
+    wide = wide.merge(random.rename("random"), left_on="environment", right_index=True)
+    bad = wide[last] > WRONG * wide["random"]
     wide["stuck"] = bad & (wide[last] == wide[half])
     return wide.groupby(["method", "environment"])["stuck"].mean()

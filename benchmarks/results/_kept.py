@@ -23,8 +23,8 @@ import jax
 import numpy as np
 import pandas as pd
 
-from benchmarks.results._pieces import BY_PAPER, CHOSEN, PIECES, Piece
-from benchmarks.results._run import LOG
+from benchmarks.results._pieces import BY_PAPER, PIECES, SOURCES, Piece
+from benchmarks.results._run import LOG, collect_choices
 from benchmarks.results._statistics import DataFrame
 from metaprior.lab.environments import Table, known_families
 from metaprior.lab.studies import holds_study, keys_of, read_records
@@ -55,9 +55,10 @@ def keep(studies: Path, records: Path) -> list[Path]:
     for name, frame in condensed(studies)._asdict().items():
         paths.append(records / f"{name}.parquet")
         _write(frame, paths[-1])
-    for chosen in (CHOSEN, BY_PAPER):
-        if (studies / chosen).is_dir():
-            shutil.copytree(studies / chosen, records / chosen, dirs_exist_ok=True)
+    for chosen, source in SOURCES.items():
+        if any(studies.glob(f"search-*/{source}")):
+            folder = collect_choices(studies, chosen)
+            shutil.copytree(folder, records / chosen, dirs_exist_ok=True)
     if (studies / LOG).is_file():
         paths.append(Path(shutil.copy(studies / LOG, records / LOG)))
     return paths

@@ -84,8 +84,8 @@ def _opening(log: list[dict[str, Any]]) -> str:
     when = log[-1]["date"] if log else "an unknown month"
     machines = dict.fromkeys(entry["machine"] for entry in log if entry["device"] == GPU)
     return (
-        "The paper's studies, whole: every entrant tuned by the same search except `learn`, which "
-        "has its default arguments. Seven environments, 25 seeds, 10 tasks and 100 steps offline; "
+        "The paper's studies, whole: every entrant that has something to choose is tuned by the "
+        "same search, and `learn` has its default arguments. Seven environments, 25 seeds, 10 tasks and 100 steps offline; "
         "ten runs of 20 steps and 25 sequences, lifelong. The pieces on a GPU took "
         f"{minutes(log, GPU):.1f} minutes of {', '.join(machines) or 'no GPU'} (target: "
         f"{TARGET_MINUTES}), those of `learn` {minutes(log, 'cpu'):.1f} minutes of CPU cores. The "

@@ -340,6 +340,11 @@ def kept_folder(tmp_path_factory):
     write_record(
         by_paper, Job("metaprior.lab.studies:run_offline", told), made_up("offline", "FixedGP", rng)
     )
+    path = studies / "search-gp" / "configurations" / "branin" / "FPacohMap.json"
+    path.parent.mkdir(parents=True)
+    chosen = {"format": "metaprior-configuration", "format_version": 1, "scores": {}}
+    chosen |= {"environment": "branin", "method": "FPacohMap", "settings": {"kappa": 0.125}}
+    path.write_text(json.dumps(chosen | {"searched": {"ranges": {"kappa": []}, "runs": 77}}))
     log = {"piece": "offline", "command": "metaprior study offline", "seconds": 60, "device": "gpu"}
     log |= {"finished": True, "machine": "one GPU", "software": "JAX 1", "date": "May 2027"}
     running.write_log(studies, [log])
@@ -385,6 +390,7 @@ def test_page_answers_first_and_has_everything_else(kept_folder):
     for heading in ("Offline: inference regret", "Lifelong", "Calibration", "What was run"):
         assert f"\n## {heading}\n" in text
     assert "### Uniform points: calibration error of a seed" in text
+    assert "| F-PACOH-MAP | 1 | 0 | 0 | 0 | 0 | 77 | 0 |" in text and "| 0.125 |" in text
     assert "*-1.854 ± 0.015*" in text and "nan" not in text.lower().replace("finance", "")
 
 
@@ -399,4 +405,17 @@ def test_figures_are_drawn_from_kept_records(kept_folder, tmp_path):
     assert names == {
         *("offline-simple-regret.png", "offline-inference-regret.png"),
         *("lifelong-end-of-run-regret.png", "calibration.png"),
+    }
+
+
+def test_page_of_an_unfinished_study_has_what_there_is(kept_folder, tmp_path):
+    """One entrant of one study."""
+    found = kept.read_kept(kept_folder)
+    for name, frame in found._asdict().items():
+        some = frame[frame["method"] == "Learn"] if name == "offline" else frame[:0]
+        some.to_parquet(tmp_path / f"{name}.parquet")
+    text = page(tmp_path, "images")
+    assert "simple regret at the end, learn" in text and "## Lifelong" not in text
+    assert {path.name for path in draw_figures(tmp_path, tmp_path / "images")} == {
+        *("offline-simple-regret.png", "offline-inference-regret.png")
     }
