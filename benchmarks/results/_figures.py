@@ -1,52 +1,60 @@
-"""The figures of the page, drawn anew from the records: those of a report may be older."""
+"""The figures of the page, drawn from the kept records by the reports of the studies."""
 
 import tempfile
 from pathlib import Path
 
-import pandas as pd
 from PIL import Image
 
+from benchmarks.results._kept import Kept, read_kept
+from benchmarks.results._statistics import DataFrame
 from metaprior.lab.plots import report_results
-from metaprior.lab.studies import read_results
+from metaprior.lab.studies import StudyResults
 
-# By the name of a figure on the page: the figure of a report, and the studies it is drawn from.
-FIGURES = {
-    "offline-simple-regret": ("simple-regret", ("offline", "offline-rwgp")),
-    "offline-inference-regret": ("inference-regret", ("offline", "offline-rwgp")),
-    "lifelong-end-of-run-regret": ("end-of-run-regret", ("lifelong",)),
-    "lifelong-cumulative-inference-regret": ("cumulative-inference-regret", ("lifelong",)),
-    "calibration": ("calibration", ("calibration",)),
-}
 LARGEST = 250_000
 
 
-def draw_figures(studies: Path, images: Path) -> list[Path]:
+def draw_figures(records: Path, images: Path) -> list[Path]:
     """Draw all figures into `images`, as PNG."""
     images.mkdir(parents=True, exist_ok=True)
     paths = []
-    with tempfile.TemporaryDirectory() as scratch:
-        for names in dict.fromkeys(names for _, names in FIGURES.values()):
-            report = _report(studies, names, Path(scratch) / names[0])
-            for figure, (drawn, of) in FIGURES.items():
-                if of == names:
-                    path = images / f"{figure}.png"
-                    _shrink(report / f"{drawn}.png", path)
-                    paths.append(path)
+    for kind, (frame, figures) in _figures(read_kept(records)).items():
+        if frame.empty:
+            continue
+        with tempfile.TemporaryDirectory() as scratch:
+            report_results(StudyResults(records, {"kind": kind}, frame), Path(scratch))
+            for drawn, figure in figures.items():
+                if (source := Path(scratch) / f"{drawn}.png").is_file():
+                    paths.append(images / f"{figure}.png")
+                    _shrink(source, paths[-1])
     for path in paths:
         if path.stat().st_size > LARGEST:
             raise ValueError(f"{path} has {path.stat().st_size} bytes; draw it smaller.")
     return paths
 
 
+def _figures(kept: Kept) -> dict[str, tuple[DataFrame, dict[str, str]]]:
+    """By kind of study: records with all that its report needs, and the figures to be taken from
+    it, by their names on the page. Variants are in tables alone: figures have room for few."""
+    regrets = {"simple-regret": "offline-simple-regret"}
+    regrets |= {"inference-regret": "offline-inference-regret"}
+    # The records are of whole runs, and the coverage of all tasks together.
+    lifelong = kept.lifelong.assign(step=1)
+    coverage = kept.coverage.assign(seed=0, task=0, calibration_error=0.0)
+    return {
+        "offline": (_plain(kept.offline), regrets),
+        "lifelong": (
+            _plain(lifelong.assign(sequence=lifelong["task"])),
+            {"end-of-run-regret": "lifelong-end-of-run-regret"},
+        ),
+        "calibration": (_plain(coverage), {"calibration": "calibration"}),
+    }
+
+
+def _plain(records: DataFrame) -> DataFrame:
+    return records[~records["method"].astype(str).str.contains("+", regex=False)]
+
+
 def _shrink(source: Path, target: Path) -> None:
     """A copy with a palette of 256 colours: a third of the size, and no difference to be seen."""
     with Image.open(source) as image:
         image.convert("RGB").quantize(256).save(target, optimize=True)
-
-
-def _report(studies: Path, names: tuple[str, ...], folder: Path) -> Path:
-    """The report of several studies of one kind as if they were one, in `folder`."""
-    found = [read_results(studies / name) for name in names]
-    records = pd.concat([each.records for each in found], ignore_index=True)
-    report_results(found[0]._replace(records=records), folder)
-    return folder

@@ -1,188 +1,241 @@
-"""The results page: its sections, in order."""
+"""The results page: one screen of answers, then everything else."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from benchmarks.results import _tables as tables
-from benchmarks.results._explanation import explanation
-from benchmarks.results._reading import moments, reading
-from benchmarks.results._samples import (
-    calibration_records,
-    cumulative,
-    lifelong_records,
-    offline_records,
-    supervised_records,
-    value_of,
+from benchmarks.results._answers import TUNED, answers, findings
+from benchmarks.results._checks import stuck
+from benchmarks.results._kept import Kept, read_kept
+from benchmarks.results._pieces import BY_PAPER, CHOSEN, GPU
+from benchmarks.results._run import read_log
+from benchmarks.results._samples import at_step, cumulative, plain, pooled_error, value_of
+from benchmarks.results._statistics import DataFrame, against_others
+from metaprior.lab.plots import (
+    CALIBRATION_ERROR,
+    LOG_LIKELIHOOD,
+    Cell,
+    in_order,
+    looks_of,
+    title_of,
 )
-from benchmarks.results._statistics import DataFrame
-from metaprior.lab.plots import CALIBRATION_ERROR, LOG_LIKELIHOOD, title_of
-from metaprior.lab.studies import CONFIGURATIONS, read_configurations, read_study
 
 STEPS, INFERENCE_STEPS, RUNS = (1, 5, 20, 50, 100), (20, 100), (1, 2, 5, 10)
+MOMENTS = (5, 20, 100)
+TARGET_MINUTES, PAPER_CPU_HOURS = 30, 192_428
+# Written by hand after a run: why an entrant does not lead where it does not, and what was cut.
+NOTES = "notes.md"
 
 INTERVALS = """\
 Numbers are means ± half of the 95 % interval (Student's). On the simulated families every seed
-and task is another function, and the interval is over all of them. A table has 12 test datasets
-(15 to learn from), which recur in every seed: there, seeds are averaged within a dataset, and the
-interval is over datasets. In the lifelong study the tasks depend on the sequence alone: seeds are
-averaged within a sequence, and the interval is over the five sequences. **Bold** is the best mean
-and whatever cannot be told from it: the 95 % interval of the difference, paired by seed and task,
-contains zero. RWGP has 5 seeds instead of 25; it is compared with others on these five, and is
-never the best itself. A wide interval makes a tie, not an equal. Bands in figures take all
-repetitions as independent; what is below the lower end of an axis is drawn there."""
+and task is another function, and the interval is over all of them. A table has few test datasets,
+which recur in every seed: there, seeds are averaged within a dataset, and the interval is over
+datasets. In the lifelong study the interval is over sequences. **Bold** is the best mean and
+whatever cannot be told from it: the 95 % interval of the difference, paired by seed and task,
+contains zero. An entrant with fewer seeds is compared with others on these, and is never the best
+itself. A wide interval makes a tie, not an equal. Intervals are not corrected for the number of
+comparisons."""
 
-PAPER = """\
+SUPERVISED = """\
 In italics what the paper prints (its appendix, tables of test log-likelihood and calibration
-error; it does not say what its ± is). GLMNET, RPart and XGBoost are tables made anew with the
-same learners on the same datasets, so those columns are not comparable number by number. For the
-families of functions, the paper's captions speak of uniform samples and its text of points
-collected by GP-UCB; ours are the latter, half of the points of each run given and the other half
-predicted. Means of log-likelihoods are decided by the worst tasks."""
+error; it does not say what its ± is). The tables of the captions are of uniform points, its text
+speaks of points collected by GP-UCB: both are here. Log-likelihoods are per point, in the units
+of the values: the paper's −3.0 for a fixed GP on Branin is far below what no model at all gets in
+standardised units (−1.4) and far above it in these (−5). GLMNET, RPart and XGBoost are tables
+made anew, so those columns are not comparable number by number. The calibration error of few
+points is large even for a perfect model: with ten points of a task it is 0.12 on average, more
+than most of what the paper prints; so the errors of all points of a seed together are shown as
+well."""
 
 
-def page(studies: Path, images: str) -> str:
+def page(records: Path, images: str) -> str:
     """The whole page in Markdown; `images` is where its figures are, seen from the page."""
-    run = json.loads((studies / "run.json").read_text())
-    offline, calibration = offline_records(studies), calibration_records(studies)
-    lifelong = lifelong_records(studies)
-    why = explanation(studies, offline, calibration, lifelong)
-    parts = [
-        "# Results\n\n" + _opening(run),
-        "## Reading the results\n\n"
-        + INTERVALS
-        + "\n\n"
-        + _bullets(reading(offline, calibration, lifelong)),
-        "## Why F-PACOH does not win where it does not\n\n" + _bullets(why),
-        "## What was run\n\n" + _what_was_run(run, studies),
-        "## Offline: simple regret\n\n"
-        + _figure(images, "offline-simple-regret")
-        + _offline(offline),
-        "## Offline: inference regret\n\n"
-        + _figure(images, "offline-inference-regret")
-        + _inference(offline),
-        "## F-PACOH-MAP against each method\n\nBy simple regret.\n\n"
-        + tables.verdicts(moments(offline)),
-        "## Lifelong\n\n" + _lifelong(lifelong, images),
-        "## Calibration\n\n" + _calibration(calibration, images),
-        "## Supervised, beside the paper\n\n" + _supervised(studies),
-        "## Configurations chosen\n\n" + _configurations(studies),
+    kept, log = read_kept(records), read_log(records)
+    notes = records / NOTES
+    first = [
+        "# Results\n\n" + _opening(log),
+        "## Answers\n\n"
+        + answers(kept)
+        + "\n"
+        + (_figure(images, "offline-simple-regret") if len(kept.offline) else "")
+        + _bullets(findings(kept)),
+        *([notes.read_text()] if notes.is_file() else []),
     ]
+    parts = [*first, "## Reading the tables\n\n" + INTERVALS, _what_was_run(log)]
+    if len(kept.offline):
+        parts += _offline(kept, images)
+    if len(kept.lifelong):
+        parts.append(_lifelong(kept.lifelong, images))
+    if len(kept.calibration):
+        parts.append(_calibration(kept.calibration, images))
+    if len(kept.supervised):
+        parts.append(_supervised(kept.supervised))
+    if (records / CHOSEN).is_dir():
+        parts.append(_configurations(records))
     return "\n".join(part.rstrip() + "\n" for part in parts)
 
 
-def minutes(run: dict[str, Any]) -> float:
-    """Wall time of all pieces."""
-    return sum(piece["seconds"] for piece in run["pieces"]) / 60
+def minutes(log: list[dict[str, Any]], device: str) -> float:
+    """Wall time of all calls on GPUs, or on CPUs."""
+    return sum(entry["seconds"] for entry in log if entry["device"] == device) / 60
 
 
-def _opening(run: dict[str, Any]) -> str:
+def _opening(log: list[dict[str, Any]]) -> str:
+    when = log[-1]["date"] if log else "an unknown month"
+    machines = dict.fromkeys(entry["machine"] for entry in log if entry["device"] == GPU)
     return (
-        "The paper's studies, run once with every method tuned by the same search: six "
-        "environments, 25 seeds, 10 tasks and 100 steps offline; ten runs of 20 steps, 5 "
-        f"sequences and 5 seeds, lifelong. It took {minutes(run):.1f} minutes of "
-        f"{run['machine'].split(' (')[0]} (target: {run['target_minutes']}). The paper's "
-        f"experiments took {run['paper_cpu_hours']:,} CPU-hours; that number counts all of its "
-        f"authors' sweeps. Run in {run['date']} with the commands below. This page is generated "
-        "from the records:\n\n```console\npython -m "
-        "benchmarks.results studies --out docs/results.md\npython tools/wrap_docs.py "
-        "docs/results.md\n```\n\n[How well the methods predict]"
-        "(methods-results.md) has the predictions of every method with default settings; they are "
-        "kinder to F-PACOH, and the reasons are below.\n"
+        "The paper's studies, whole: every entrant that has something to choose is tuned by the "
+        "same search, and `learn` has its default arguments. Seven environments, 25 seeds, 10 tasks and 100 steps offline; "
+        "ten runs of 20 steps and 25 sequences, lifelong. The pieces on a GPU took "
+        f"{minutes(log, GPU):.1f} minutes of {', '.join(machines) or 'no GPU'} (target: "
+        f"{TARGET_MINUTES}), those of `learn` {minutes(log, 'cpu'):.1f} minutes of CPU cores. The "
+        f"paper's experiments took {PAPER_CPU_HOURS:,} CPU-hours; that number counts all of its "
+        f"authors' sweeps. Run in {when}; [how](paper/studies.md#the-full-study). This page is "
+        "written from the records in the repository, without a GPU:\n\n```console\n"
+        "python -m benchmarks.results page --out docs/results.md\n"
+        "python tools/wrap_docs.py docs/results.md\n```\n"
     )
 
 
-def _what_was_run(run: dict[str, Any], studies: Path) -> str:
-    rows: list[list[Any]] = [
-        [piece["name"], f"{piece['seconds']} s", piece["note"]] for piece in run["pieces"]
+def _what_was_run(log: list[dict[str, Any]]) -> str:
+    rows: list[list[Cell]] = [
+        [entry["piece"], f"{entry['seconds']} s", entry["device"], _ended(entry)] for entry in log
     ]
-    rows.append(
-        ["**total**", f"**{minutes(run):.1f} min**", f"target: {run['target_minutes']} min"]
-    )
-    commands = "\n".join([*run["environment"], "", *run["commands"]])
-    times = tables.markdown(["piece", "wall time", ""], rows)
-    return (
-        f"On {run['machine']}; {run['software']}.\n\n```console\n{commands}\n```\n\n{times}\n"
-        f"Not counted: {run['not_counted']}.\n\nWhat did not fit and was cut:\n\n"
-        + _bullets([*run["cuts"], *_half_searched(studies)])
+    commands = "\n".join(dict.fromkeys(entry["command"] for entry in log))
+    software = ", ".join(dict.fromkeys(entry["software"] for entry in log))
+    return f"## What was run\n\n{software}.\n\n```console\n{commands}\n```\n\n" + tables.markdown(
+        ["piece", "wall time", "on", ""], rows
     )
 
 
-def _half_searched(studies: Path) -> list[str]:
-    """Searches that have fewer configurations than their study asked for."""
-    found = []
-    for study in ("search", "search-rwgp"):
-        folder = studies / study
-        asked = read_study(folder)["draws"]
-        for each in read_configurations(folder / CONFIGURATIONS):
-            if (tried := each.searched["configurations"]) < asked:
-                found.append(
-                    f"{each.method} on {title_of(each.environment)} was searched over "
-                    f"{tried} of {asked} configurations; the others ran out of memory."
-                )
-    return found
+def _ended(entry: dict[str, Any]) -> str:
+    return "finished" if entry["finished"] else "not finished in this call"
 
 
-def _offline(offline: DataFrame) -> str:
-    parts = []
+def _offline(kept: Kept, images: str) -> list[str]:
+    offline, steps = kept.offline, set(kept.offline["step"])
+    parts = ["## Offline: simple regret\n"]
     for title, group in tables.environments_of(offline).items():
         columns = {
-            f"t = {step}": value_of(group[group["step"] == step], "simple_regret") for step in STEPS
+            f"t = {step}": value_of(group[group["step"] == step], "simple_regret")
+            for step in STEPS
+            if step in set(group["step"])
         }
         parts.append(f"### {title}\n\n{tables.by_method(columns, 'lower')}")
-    return "\n".join(parts)
+    parts.append(
+        f"## Offline: inference regret\n\n{_figure(images, 'offline-inference-regret')}"
+        + "\n".join(
+            f"At t = {step}:\n\n"
+            + tables.by_environment(at_step(offline, step, "inference_regret"), "lower")
+            for step in INFERENCE_STEPS
+            if step in steps
+        )
+    )
+    moments = {
+        f"t = {step}": against_others(
+            plain(at_step(offline, step, "simple_regret")), TUNED, "lower"
+        )
+        for step in MOMENTS
+        if step in steps
+    }
+    if any(moments.values()):
+        parts.append(
+            f"## {tables.label_of(TUNED)} against each method\n\nBy simple regret.\n\n"
+            + tables.verdicts(moments)
+        )
+    parts.append(_stuck(offline))
+    return parts
 
 
-def _inference(offline: DataFrame) -> str:
-    parts = []
-    for step in INFERENCE_STEPS:
-        samples = value_of(offline[offline["step"] == step], "inference_regret")
-        parts.append(f"At t = {step}:\n\n{tables.by_environment(samples, 'lower')}")
-    return "\n".join(parts)
+def _stuck(offline: DataFrame) -> str:
+    shares = stuck(offline)
+    if shares.empty:
+        return ""
+    names = in_order(shares.index.get_level_values("environment"))
+    rows: list[list[Cell]] = [
+        [
+            tables.label_of(method),
+            *(
+                f"{100 * shares[method, name]:.1f} %" if (method, name) in shares else "–"
+                for name in names
+            ),
+        ]
+        for method in looks_of(shares.index.get_level_values("method"))
+    ]
+    return (
+        "## Runs that end badly and no longer move\n\nRuns whose regret does not change in the "
+        "second half although it is above 1 % of what random search has at first.\n\n"
+        + tables.markdown(["", *(title_of(name) for name in names)], rows)
+    )
 
 
 def _lifelong(lifelong: DataFrame, images: str) -> str:
-    ends = lifelong[lifelong["step"] == lifelong["step"].max()]
-    parts = [_figure(images, "lifelong-end-of-run-regret") + "Simple regret at the end of a run:\n"]
-    for title, group in tables.environments_of(ends).items():
+    parts = [
+        f"## Lifelong\n\n{_figure(images, 'lifelong-end-of-run-regret')}"
+        "Simple regret at the end of a run:\n"
+    ]
+    for title, group in tables.environments_of(lifelong).items():
         columns = {
-            f"run {run}": value_of(group[group["run"] == run], "simple_regret") for run in RUNS
+            f"run {run}": value_of(group[group["run"] == run], "simple_regret")
+            for run in RUNS
+            if run in set(group["run"])
         }
         parts.append(f"### {title}, lifelong\n\n{tables.by_method(columns, 'lower')}")
-    parts.append("### Cumulative inference regret\n\nThe sum over all steps of all ten runs.\n")
-    parts.append(_figure(images, "lifelong-cumulative-inference-regret"))
+    parts.append("### Cumulative inference regret\n\nThe sum over all steps of all runs.\n")
     parts.append(tables.by_environment(cumulative(lifelong), "lower"))
     return "\n".join(parts)
 
 
 def _calibration(calibration: DataFrame, images: str) -> str:
     sizes = " and ".join(str(size) for size in sorted(calibration["context"].unique()))
-    words = (
-        f"Mean over contexts of {sizes} points. Random Mixture 1d was not searched: defaults.\n\n"
-    )
-    parts = [_figure(images, "calibration") + words + "Calibration error, task by task:\n"]
-    parts.append(tables.by_environment(value_of(calibration, "calibration_error"), "lower"))
-    parts.append("Log-likelihood:\n")
-    parts.append(tables.by_environment(value_of(calibration, "log_likelihood"), "higher"))
+    parts = [
+        f"## Calibration\n\n{_figure(images, 'calibration')}Mean over contexts of {sizes} points. "
+        "Random Mixture 1d was not searched: defaults.\n\nCalibration error, task by task:\n",
+        tables.by_environment(value_of(calibration, "calibration_error"), "lower"),
+        "Log-likelihood:\n",
+        tables.by_environment(value_of(calibration, "log_likelihood"), "higher"),
+    ]
     return "\n".join(parts)
 
 
-def _supervised(studies: Path) -> str:
-    rows = supervised_records(studies)
-    likelihood, error = value_of(rows, "log_likelihood"), value_of(rows, "calibration_error")
-    return (
-        f"{PAPER}\n\n### Test log-likelihood\n\n"
-        f"{tables.beside_the_paper(likelihood, LOG_LIKELIHOOD, 'higher')}\n"
-        f"### Calibration error\n\n{tables.beside_the_paper(error, CALIBRATION_ERROR, 'lower')}"
-    )
+def _supervised(supervised: DataFrame) -> str:
+    parts = [f"## Supervised, beside the paper\n\n{SUPERVISED}\n"]
+    for reading, rows in supervised.groupby("reading"):
+        likelihood = value_of(rows, "log_likelihood")
+        error = value_of(rows, "calibration_error")
+        standardised = value_of(rows, "log_likelihood_standardised")
+        shown = {
+            "log-likelihood": tables.beside_the_paper(likelihood, LOG_LIKELIHOOD, "higher"),
+            "calibration error of a task": tables.beside_the_paper(
+                error, CALIBRATION_ERROR, "lower"
+            ),
+            "calibration error of a seed": tables.beside_the_paper(
+                pooled_error(rows), CALIBRATION_ERROR, "lower"
+            ),
+            "log-likelihood of standardised values": tables.by_environment(standardised, "higher"),
+        }
+        parts += [
+            f"### {str(reading).capitalize()} points: {words}\n\n{table}"
+            for words, table in shown.items()
+        ]
+    return "\n".join(parts)
 
 
-def _configurations(studies: Path) -> str:
-    return (
-        "The settings that were searched, how many configurations were tried, and the scores on "
-        "three validation tasks. The files are in `benchmarks/results/chosen`; `--configurations "
-        "benchmarks/results/chosen` uses them.\n\n" + tables.configurations(studies / "chosen")
-    )
+def _configurations(records: Path) -> str:
+    parts = [
+        "## Configurations chosen\n\nThe work of each search, over all environments; every "
+        "entrant is searched by the same rules.\n\n" + tables.effort(records / CHOSEN),
+        "The settings that were searched, and the scores on validation tasks; `tied` is how many "
+        "candidates could not be told from the best, of which the most robust is taken.\n\n"
+        + tables.configurations(records / CHOSEN),
+    ]
+    if (records / BY_PAPER).is_dir():
+        parts.append(
+            "### By the paper's criterion\n\nFrom the same records: the last simple regret and the "
+            "inference regret of the last steps alone.\n\n"
+            + tables.configurations(records / BY_PAPER)
+        )
+    return "\n".join(parts)
 
 
 def _figure(images: str, name: str) -> str:

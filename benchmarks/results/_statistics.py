@@ -90,12 +90,12 @@ def rank(samples: DataFrame, better: Better, partial: Sequence[str] = ()) -> Ran
 def against_others(
     samples: DataFrame, ours: str, better: Better
 ) -> dict[str, dict[str, Comparison]]:
-    """`ours` against each other method: by method, then by environment."""
+    """`ours` against each other method: by method, then by environment, where `ours` ran."""
     found: dict[str, dict[str, Comparison]] = {}
     for environment, group in samples.groupby("environment"):
         methods: dict[Any, DataFrame] = dict(iter(group.groupby("method")))
         for name, some in methods.items():
-            if name != ours:
+            if name != ours and ours in methods:
                 comparison = compare(methods[ours], some, better)
                 found.setdefault(str(name), {})[str(environment)] = comparison
     return found

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from benchmarks.results._samples import partial_in
 from benchmarks.results._statistics import Better, Comparison, DataFrame, estimate, rank, score
 from metaprior.lab.plots import (
     MISSING,
@@ -18,8 +20,12 @@ from metaprior.lab.plots import (
 )
 from metaprior.lab.studies import ChosenConfiguration, read_configurations
 
-PARTIAL = ("RankWeightedGP",)
-PARTIAL_MARK = " (5 seeds)"
+# Columns of the tables of configurations, and of the work of a search.
+SCORES = (
+    *("early_regret", "simple_regret", "inference_regret"),
+    *("log_likelihood", "calibration_error", "tied"),
+)
+EFFORT = ("configurations", "candidates", "diverged", "training_steps", "runs", "queries")
 
 
 def markdown(header: list[str], rows: list[list[Cell]]) -> str:
@@ -30,22 +36,32 @@ def markdown(header: list[str], rows: list[list[Cell]]) -> str:
 
 
 def label_of(method: str) -> str:
-    """What a method is called, with a mark where it has fewer seeds."""
-    return looks_of([method])[method].label + (PARTIAL_MARK if method in PARTIAL else "")
+    """What an entrant is called."""
+    return looks_of([method])[method].label
 
 
 def by_method(columns: Mapping[str, DataFrame], better: Better) -> str:
     """A row for each method, a column for each of `columns`, which hold samples of one environment.
 
-    The best mean and all that cannot be told from it are bold.
+    The best mean and all that cannot be told from it are bold; a method with fewer seeds than the
+    others has their number after its name.
     """
     cells = {heading: _column(samples, better) for heading, samples in columns.items()}
     methods = looks_of(name for column in cells.values() for name in column)
     rows: list[list[Cell]] = [
-        [label_of(name), *(column.get(name, MISSING) for column in cells.values())]
+        [_marked(name, columns), *(column.get(name, MISSING) for column in cells.values())]
         for name in methods
     ]
     return markdown(["", *cells], rows)
+
+
+def _marked(name: str, columns: Mapping[str, DataFrame]) -> str:
+    seeds = {
+        int(some.loc[some["method"] == name, "seed"].nunique())
+        for some in columns.values()
+        if name in partial_in(some)
+    }
+    return label_of(name) + (f" ({max(seeds)} seeds)" if seeds else "")
 
 
 def by_environment(samples: DataFrame, better: Better) -> str:
@@ -59,11 +75,15 @@ def beside_the_paper(samples: DataFrame, published: Published, better: Better) -
     ours = {title: _column(group, better) for title, group in groups.items()}
     rows: list[list[Cell]] = []
     for name in looks_of(samples["method"]):
-        rows.append([label_of(name), *(column[name] for column in ours.values())])
-        printed = published[key_of(name)]
-        names = in_order(samples["environment"])
-        numbers = [f"*{mean:.3f} ± {spread:.3f}*" for mean, spread in (printed[n] for n in names)]
-        rows.append([f"*{label_of(name)}, paper*", *numbers])
+        rows.append([label_of(name), *(column.get(name, MISSING) for column in ours.values())])
+        if printed := published.get(key_of(name)):
+            numbers = [
+                "*{:.3f} ± {:.3f}*".format(*printed[key_of(each)])
+                if key_of(each) in printed
+                else MISSING
+                for each in in_order(samples["environment"])
+            ]
+            rows.append([f"*{label_of(name)}, paper*", *numbers])
     return markdown(["", *groups], rows)
 
 
@@ -102,21 +122,37 @@ def configurations(folder: Path) -> str:
         rows: list[list[Cell]] = [
             [title_of(name), *_chosen(some[name], searched)] for name in in_order(some)
         ]
-        header = ["", *searched, "tried", "simple regret", "inference regret"]
-        parts.append(f"**{looks_of([method])[method].label}**\n\n{markdown(header, rows)}")
+        header = ["", *searched, *(score.replace("_", " ") for score in SCORES)]
+        parts.append(f"**{label_of(method)}**\n\n{markdown(header, rows)}")
     return "\n".join(parts)
 
 
+def effort(folder: Path) -> str:
+    """How much work the search of each method was, on all environments together."""
+    found = read_configurations(folder)
+    rows: list[list[Cell]] = []
+    for method in looks_of(each.method for each in found):
+        some = [each.searched for each in found if each.method == method]
+        counts = [sum(int(each.get(name, 0)) for each in some) for name in EFFORT]
+        rows.append([label_of(method), str(len(some)), *(f"{count:,}" for count in counts)])
+    header = ["", "environments", *(name.replace("_", " ") for name in EFFORT)]
+    return markdown(header, rows)
+
+
 def _chosen(configuration: ChosenConfiguration, searched: list[str]) -> list[str]:
+    settings, scores = configuration.settings, configuration.scores
     return [
-        *(f"{configuration.settings[name]:.3g}" for name in searched),
-        str(configuration.searched["configurations"]),
-        *(f"{configuration.scores[name]:.2g}" for name in ("simple_regret", "inference_regret")),
+        *(_short(settings[name]) for name in searched),
+        *(f"{scores[name]:.2g}" if name in scores else MISSING for name in SCORES),
     ]
 
 
+def _short(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
 def _column(samples: DataFrame, better: Better) -> dict[str, Cell]:
-    leaders = rank(samples, better, PARTIAL).leaders
+    leaders = rank(samples, better, partial_in(samples)).leaders
     return {
         str(name): Bold(estimate(some)) if name in leaders else estimate(some)
         for name, some in samples.groupby("method")

@@ -75,7 +75,7 @@ def _add(kind: str) -> None:
         dask: Annotated[str | None, typer.Option(help="Address of a Dask scheduler.")] = None,
         block: Annotated[
             int | None,
-            typer.Option(help="Seeds per job: by default 1 on a CPU, all on an accelerator."),
+            typer.Option(help="Seeds (search: configurations) per job: 1 seed on a CPU, else all."),
         ] = None,
         chunk: Annotated[
             int | None, typer.Option(help="Seeds at once on an accelerator: bounds its memory.")

@@ -47,6 +47,7 @@ VARIANTS = {
     "restless": "our acquisition",
     "latent": "latent UCB",
     "versions": "versions kept",
+    "by-paper": "the paper's search",
 }
 _SPARE = (("#7570B3", "p"), ("#A6761D", "*"), ("#66A61E", ">"), ("#E7298A", "1"), ("#444444", "8"))
 

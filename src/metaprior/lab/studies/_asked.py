@@ -17,7 +17,7 @@ from metaprior.belief import Prior
 from metaprior.bo import Optimizer, Search, UpperConfidenceBound, free_moves, maximum
 from metaprior.data import Space, Tasks
 from metaprior.lab.environments import AbstractTask
-from metaprior.lab.studies._batches import ContextSplit, Judged
+from metaprior.lab.studies._batches import Judged
 from metaprior.lab.studies._contenders import AbstractContender, AbstractLearned
 from metaprior.lab.studies._races import PolicyRace
 from metaprior.learning import learn
@@ -49,11 +49,20 @@ class AskedPriors(AbstractLearned):
         return PolicyRace(*stacked)
 
     def judge(self, exams, context_sizes, *, chunk=None):
-        exams = ContextSplit(*(np.asarray(array) for array in exams))
+        context_x, context_y, test_x, test_y = (np.asarray(array) for array in exams)
         found = [
             [
-                [_judged(entry.prior, exams, (i, j), size) for size in context_sizes]
-                for j in range(exams.context_y.shape[1])
+                [
+                    _judged(
+                        entry.prior,
+                        context_x[i, j, :size],
+                        context_y[i, j, :size],
+                        test_x[i, j],
+                        test_y[i, j],
+                    )
+                    for size in context_sizes
+                ]
+                for j in range(context_y.shape[1])
             ]
             for i, entry in enumerate(self.entries)
         ]
@@ -92,16 +101,20 @@ class LearnContender(AbstractContender[AskedPriors]):
             return self._untrained()
         if not self.versions:
             return Learnt(learn(past, budget=self.budget, seed=seed))
-        used = None if before is None or before.version is None else before
+        used = None
+        if before is not None and before.version is not None:
+            used = before.version, before.prior
         version, prior = learn_version(
             past.num_tasks,
             past,
             [f"run-{i}" for i in range(past.num_tasks)],
-            before=None if used is None else (used.version, used.prior),
+            before=used,
             budget=self.budget,
             seed=seed,
         )
-        return Learnt(prior, version) if used is None or version.kept else used
+        if before is not None and used is not None and not version.kept:
+            return before
+        return Learnt(prior, version)
 
     def _untrained(self) -> Learnt:
         return Learnt(untrained_prior(self.space, "maximize"))
@@ -164,11 +177,13 @@ def _predicted_best(
 
 
 def _judged(
-    prior: Prior, exams: ContextSplit, at: tuple[int, int], size: int
-) -> Sequence[Float[np.ndarray, " points"]]:
-    """Log density, CDF and error of the mean at the test points of one task."""
-    x, y = exams.context_x[at][:size], exams.context_y[at][:size]
-    test_x, test_y = exams.test_x[at], exams.test_y[at]
-    belief = prior.belief.condition(np.asarray(x), np.asarray(y))
+    prior: Prior,
+    x: Float[np.ndarray, "m d"],
+    y: Float[np.ndarray, " m"],
+    test_x: Float[np.ndarray, "p d"],
+    test_y: Float[np.ndarray, " p"],
+) -> Sequence[Float[np.ndarray, " p"]]:
+    """Log density, CDF and error of the mean at the test points of one task, given a context."""
+    belief = prior.belief.condition(x, y)
     error = belief.moments(test_x).mean - test_y
     return belief.log_density(test_x, test_y), belief.cdf(test_x, test_y), error

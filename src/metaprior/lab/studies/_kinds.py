@@ -31,7 +31,7 @@ _KINDS = {
 
 
 def plan(specification: Specification) -> list[Job]:
-    """All jobs of the study, ordered so that compiled code and collected histories are reused."""
+    """All jobs of the study, in the order in which they are begun."""
     return _KINDS[specification["kind"]].jobs(specification)
 
 

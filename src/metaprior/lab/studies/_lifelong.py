@@ -38,11 +38,13 @@ def jobs(specification: Specification) -> list[Job]:
         for sequence in range(specification["sequences"])
         for seed in range(specification["seeds"])
     ]
-    return [
+    found = [
         Job(KIND, {**_without_past(entrant), **how, "pairs": some})
         for entrant in specification["entrants"]
         for some in blocks(pairs, block_of(entrant, specification))
     ]
+    # The first sequences of all come first, so that a study that is ended early is balanced.
+    return sorted(found, key=lambda job: job.specification["pairs"][0])
 
 
 @float64

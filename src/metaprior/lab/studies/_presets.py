@@ -97,13 +97,13 @@ SMOKE = {kind: FULL[kind] | _LITTLE | _TINY[kind] for kind in KINDS}
 PRESETS = {"standard": STANDARD, "smoke": SMOKE, "full": FULL}
 
 # Optional fields: training steps, the budget of `learn`, the sizes of histories, and how the work
-# is divided: seeds per job, and how many of these an accelerator works on at once. A lifelong study
-# begins without histories, and the jobs of a search are the shapes it draws.
+# is divided: seeds per job (configurations of a search), and how many of these an accelerator works
+# on at once. A lifelong study begins without histories.
 _PAST, _CUT = ("past_tasks", "past_steps"), ("block", "chunk")
 OPTIONAL: dict[str, tuple[str, ...]] = {
     "supervised": ("num_steps", "budget", *_PAST, *_CUT),
     "offline": ("num_steps", "budget", *_PAST, *_CUT),
     "lifelong": ("num_steps", "budget", *_CUT),
-    "search": ("num_steps", *_PAST, "chunk"),
+    "search": ("num_steps", *_PAST, *_CUT),
     "calibration": ("num_steps", "budget", *_PAST, *_CUT),
 }

@@ -41,7 +41,7 @@ from metaprior.lab.studies._repetitions import (
     stacked_tasks,
     unseen_tasks,
 )
-from metaprior.lab.studies._specification import Specification
+from metaprior.lab.studies._specification import Specification, blocks
 from metaprior.methods import AbstractMethod, AbstractSurrogate, settings_of
 from metaprior.metrics import calibration_error
 
@@ -54,7 +54,8 @@ EXAM = 1
 
 
 def jobs(specification: Specification) -> list[Job]:
-    """One job for each method on each environment and shape; all of a shape train at once."""
+    """One job for each method on each environment, shape and block of configurations, which train
+    at once."""
     names = ("acquisition", "tasks", "steps", "contexts", "points")
     how = {name: specification[name] for name in names}
     how["chunk"] = specification.get("chunk")
@@ -81,9 +82,10 @@ def _parts(entrant: Specification, specification: Specification) -> list[Specifi
     checkpoints: list[int] = []
     if method_named(method).trains_in_batches:
         drawn = ranges.pop("num_steps", None)
-        fixed = [entrant["settings"]["num_steps"]]
-        searched = drawn is not None and "num_steps" not in specification
-        checkpoints = sorted(choices_in("num_steps", drawn)) if searched else fixed
+        if drawn is None or "num_steps" in specification:
+            checkpoints = [entrant["settings"]["num_steps"]]
+        else:
+            checkpoints = sorted(choices_in("num_steps", drawn))
     shapes = draw_shapes(method, ranges, specification["shapes"], DRAW_SEED)
     draws = range(specification["draws"])
     return [
@@ -92,10 +94,11 @@ def _parts(entrant: Specification, specification: Specification) -> list[Specifi
             "settings": entrant["settings"] | shape,
             "ranges": ranges,
             "checkpoints": checkpoints,
-            "configurations": list(draws[i :: len(shapes)]),
+            "configurations": some,
         }
         for i, shape in enumerate(shapes)
         if draws[i :: len(shapes)]
+        for some in blocks(draws[i :: len(shapes)], specification.get("block"))
     ]
 
 
@@ -218,10 +221,10 @@ def write_configurations(
 
     - `criterion`: by default that of the search.
     """
-    criterion = specification["criterion"] if criterion is None else criterion
+    by: str = specification["criterion"] if criterion is None else criterion
     written, without = [], []
     for (environment, method), some in records.groupby(["environment", "method"], sort=False):
-        found = choose(some, criterion)
+        found = choose(some, by)
         if found["settings"] is None:
             count = found["searched"]["configurations"]
             without.append(
@@ -229,7 +232,7 @@ def write_configurations(
             )
             continue
         found["searched"] |= {
-            "criterion": criterion,
+            "criterion": by,
             "ranges": search_ranges(method),
             **{name: specification[name] for name in ("steps", "acquisition", "shapes")},
             **effort(some, specification["steps"]),

@@ -56,9 +56,9 @@ def specification_of(
         raise ValueError("A search chooses configurations and reads none; leave them out.")
     told = [_read(file, kind)] if file is not None else []
     told.append({name: value for name, value in given.items() if value is not None})
-    fields = {
-        k: v for k, v in (cuts or {}).items() if k in ("block", "chunk") and k in OPTIONAL[kind]
-    }
+    # The configurations of a search are one job if nothing else was asked for.
+    cut_by = ("chunk",) if kind == "search" else ("block", "chunk")
+    fields = {name: value for name, value in (cuts or {}).items() if name in cut_by}
     fields |= PRESETS[preset][kind]
     for source in told:
         _refuse_foreign(source, kind)
@@ -93,14 +93,18 @@ def block_of(entrant: Entrant, specification: Specification) -> int | None:
 
 
 def jobs_by_seeds(kind: str, specification: Specification, names: Iterable[str] = ()) -> list[Job]:
-    """One job for each method on each environment and block of seeds, with the settings `names`."""
+    """One job for each method on each environment and block of seeds, with the settings `names`.
+
+    The first seeds of all come first, so that a study that is ended early is balanced.
+    """
     how = {name: specification[name] for name in names}
     how["chunk"] = specification.get("chunk")
-    return [
+    jobs = [
         Job(kind, {**entrant, **how, "seeds": seeds})
         for entrant in specification["entrants"]
         for seeds in blocks(range(specification["seeds"]), block_of(entrant, specification))
     ]
+    return sorted(jobs, key=lambda job: job.specification["seeds"][0])
 
 
 def _read(file: Path, kind: str) -> dict[str, Any]:
