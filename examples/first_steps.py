@@ -1,7 +1,7 @@
 # %% [markdown]
 # # First steps: a machine that is recalibrated every day
 #
-# Ten past days, twelve settings tried on each; today must not cost twelve.
+# Ten past days with twelve settings each; today should take far fewer.
 
 # %%
 import numpy as np
