@@ -83,6 +83,19 @@ def test_verdict_follows_from_the_scores(found, sentence):
     assert found == sentence
 
 
+@pytest.mark.parametrize(
+    ("coverage", "side"), [((0.9, 0.95, 1.0), "too cautious"), ((0.1, 0.2, 0.9), "over-confident")]
+)
+def test_verdict_says_whether_bands_are_too_wide_or_too_narrow(coverage, side):
+    held_out = HeldOutScores(
+        levels=(0.25, 0.5, 0.95),
+        learned=PredictionScores(coverage=coverage, calibration_error=0.31, log_likelihood=1.0),
+        baseline=PredictionScores(coverage=coverage, log_likelihood=0.0),
+    )
+    found = _verdict(held_out, None, interrupted=False)
+    assert found.startswith(f"This prior is not well calibrated ({side}, error 0.31) and predicts")
+
+
 def made_up(tasks: Tasks, order: list[int] | None = None, **changes: Any) -> Selection:
     """A choice whose judged members expect the value that they saw last."""
     order_of = np.arange(len(tasks)) if order is None else np.array(order)
@@ -118,7 +131,7 @@ def test_findings_of_a_selection_come_back_from_json(whole_findings):
 
 
 def test_findings_of_a_selection_say_what_was_chosen(whole_findings):
-    assert whole_findings.verdict.startswith("This prior is not well calibrated (error ")
+    assert whole_findings.verdict.startswith("This prior is not well calibrated (")
     assert whole_findings.baseline == "averaged GP"
     assert whole_findings.budget == "made up" and whole_findings.tried == 2
     chosen = whole_findings.chosen

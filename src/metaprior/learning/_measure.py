@@ -235,6 +235,14 @@ def _notes_on_features(features: TaskFeatures) -> list[str]:
     return notes
 
 
+def _side(held_out: HeldOutScores) -> str:
+    """Whether the bands of the prior are too wide or too narrow, in words before others."""
+    found, levels = held_out.learned.coverage, held_out.levels
+    if not found:
+        return ""
+    return "too cautious, " if np.mean(np.subtract(found, levels)) > 0 else "over-confident, "
+
+
 def _verdict(held_out: HeldOutScores | None, replayed: Replay | None, *, interrupted: bool) -> str:
     """Whether to trust the prior and what it is good for, in a sentence or two."""
     if held_out is None:
@@ -244,9 +252,10 @@ def _verdict(held_out: HeldOutScores | None, replayed: Replay | None, *, interru
     error = learned.calibration_error
     assert error is not None and learned.log_likelihood is not None
     honest = error <= CALIBRATED
-    calibrated = (
-        f"calibrated (error {error:.2f})" if honest else f"not well calibrated (error {error:.2f})"
-    )
+    if honest:
+        calibrated = f"calibrated (error {error:.2f})"
+    else:
+        calibrated = f"not well calibrated ({_side(held_out)}error {error:.2f})"
     interval = replayed.saved_interval if replayed else None
     if replayed and interval and interval[0] > 0:
         joint = "and" if honest else "but"
