@@ -5,10 +5,11 @@
     python -m benchmarks.results keep                      # what the page needs, compressed
     python -m benchmarks.results page --out docs/results.md
 
-A piece is one `metaprior study`; its folder is `studies/<piece>`. `run` stops after `--seconds`
-(570) with exit code 3 and what has finished on disk; the same call goes on, and leaves out pieces
-that are finished. Pieces with `learn` run on CPU cores and need no GPU. `keep` writes small Parquet
-files to `benchmarks/results/records`, from which anybody can write the page again, without a GPU.
+A piece is one `metaprior study`; its folder is `build/studies/<piece>`. `run` stops after
+`--seconds` (570) with exit code 3 and what has finished on disk; the same call goes on, and leaves
+out pieces that are finished. Pieces with `learn` run on CPU cores and need no GPU. `keep` writes
+small Parquet files to `benchmarks/results/records`, from which anybody can write the page again,
+without a GPU.
 """
 
 import argparse
@@ -24,6 +25,8 @@ from benchmarks.results._page import page
 from benchmarks.results._pieces import CPU, PIECES, pieces_named
 from benchmarks.results._run import FINISHED, UNFINISHED, run_piece
 
+# Ignored by git: whole studies are large, and what is kept of them is not.
+STUDIES = Path("build/studies")
 IMAGES = "images/results"
 SECONDS, GPU_JOBS = 570, 14
 BAD_INPUT = 2
@@ -91,7 +94,7 @@ def _arguments() -> argparse.Namespace:
     for name, words in _HELP.items():
         command = commands.add_parser(name, help=words, description=words)
         command.add_argument(
-            "--studies", type=Path, default=Path("studies"), help="the folder of the studies"
+            "--studies", type=Path, default=STUDIES, help="the folder of the studies"
         )
         if name in ("pieces", "run"):
             command.add_argument("--jobs", type=int, help="processes (14 on a GPU, or all cores)")

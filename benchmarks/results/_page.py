@@ -30,7 +30,8 @@ INTERVALS = """\
 Numbers are means ± half of the 95 % interval (Student's). On the simulated families every seed
 and task is another function, and the interval is over all of them. A table has few test datasets,
 which recur in every seed: there, seeds are averaged within a dataset, and the interval is over
-datasets. In the lifelong study the interval is over sequences. **Bold** is the best mean and
+datasets. In the lifelong study the interval is over sequences; on a table these are other orders of
+the same datasets. **Bold** is the best mean and
 whatever cannot be told from it: the 95 % interval of the difference, paired by seed and task,
 contains zero. An entrant with fewer seeds is compared with others on these, and is never the best
 itself. A wide interval makes a tie, not an equal. Intervals are not corrected for the number of
@@ -85,8 +86,9 @@ def _opening(log: list[dict[str, Any]]) -> str:
     machines = dict.fromkeys(entry["machine"] for entry in log if entry["device"] == GPU)
     return (
         "The paper's studies, whole: every entrant that has something to choose is tuned by the "
-        "same search, and `learn` has its default arguments. Seven environments, 25 seeds, 10 tasks and 100 steps offline; "
-        "ten runs of 20 steps and 25 sequences, lifelong. The pieces on a GPU took "
+        "same search, and `learn` has its default arguments. Seven environments, 25 seeds, 10 "
+        "tasks and 100 steps offline; ten runs of 20 steps and 25 sequences, lifelong. The pieces "
+        "on a GPU took "
         f"{minutes(log, GPU):.1f} minutes of {', '.join(machines) or 'no GPU'} (target: "
         f"{TARGET_MINUTES}), those of `learn` {minutes(log, 'cpu'):.1f} minutes of CPU cores. The "
         f"paper's experiments took {PAPER_CPU_HOURS:,} CPU-hours; that number counts all of its "

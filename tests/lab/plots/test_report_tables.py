@@ -75,6 +75,15 @@ def test_looks_of_methods_and_titles_of_environments_are_the_papers():
     assert looks_of(["F-PACOH-MAP"])["F-PACOH-MAP"] == looks["FPacohMap"]
 
 
+def test_looks_of_variants_are_those_of_their_method_dotted():
+    looks = looks_of(["NeuralProcess+latent", "FPacohMap+unrefined+restless", "FPacohMap", "x+y"])
+    assert [look.label for look in looks.values()] == [
+        *("F-PACOH-MAP", "F-PACOH-MAP, not refined, our acquisition", "NP, latent UCB", "x+y")
+    ]
+    plain, varied = looks["FPacohMap"], looks["FPacohMap+unrefined+restless"]
+    assert plain.colour == varied.colour and plain.dashes != varied.dashes
+
+
 def test_looks_of_methods_all_differ():
     looks = [*METHODS.values(), *looks_of(["a", "b", "c"]).values()]
     assert len({look.colour for look in looks}) == len(looks)

@@ -70,7 +70,7 @@ _FEWER: dict[str, dict[str, Any]] = {
     "supervised": {"seeds": 5},
     "offline": {"seeds": 3, "steps": 50},
     "lifelong": {"sequences": 3},
-    "search": {"draws": 32, "shapes": 2, "steps": 50},
+    "search": {"draws": 16, "shapes": 1, "steps": 30, "seeds": 1, "tasks": 5},
     "calibration": {"seeds": 3},
 }
 
