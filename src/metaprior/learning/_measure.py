@@ -240,7 +240,8 @@ def _side(held_out: HeldOutScores) -> str:
     found, levels = held_out.learned.coverage, held_out.levels
     if not found:
         return ""
-    return "too cautious, " if np.mean(np.subtract(found, levels)) > 0 else "over-confident, "
+    excess = np.mean(np.asarray(found, float) - np.asarray(levels, float))
+    return "too cautious, " if excess > 0 else "over-confident, "
 
 
 def _verdict(held_out: HeldOutScores | None, replayed: Replay | None, *, interrupted: bool) -> str:
