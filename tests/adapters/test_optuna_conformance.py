@@ -24,7 +24,7 @@ from metaprior.adapters.optuna import MetaPriorSampler
 # The spaces of these tests have little in common with the prior's, or nothing, and that is said.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*sampled independently:UserWarning"),
-    pytest.mark.filterwarnings("ignore:.*what its prior does not know:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.*goes beyond its prior:UserWarning"),
     pytest.mark.filterwarnings("ignore:.*what its prior knows:UserWarning"),
 ]
 
