@@ -9,7 +9,7 @@ from optuna.trial import TrialState
 
 import metaprior as mp
 from metaprior.adapters.optuna import MetaPriorSampler, read_history
-from metaprior.adapters.optuna._repeats import absent_in, held_beside, repeats
+from metaprior.adapters.optuna._repeats import held_beside, stand_ins
 from metaprior.adapters.optuna._study_window import gone, study_window, whole_window
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -141,8 +141,7 @@ def test_window_holds_what_is_never_asked_so_that_the_rest_exists(prior):
     assert mean[1] > mean[0] + 0.3  # eta still matters
 
 
-@pytest.mark.parametrize(("reports", "expected"), [({1: 0.5}, ["x3"]), ({}, [])])
-def test_repeats_ignore_what_a_trial_was_not_asked_for(reports, expected):
+def test_stand_ins_do_not_make_a_proposal_new():
     """`own` is new, and exists in another branch only; nothing is known of a branch's own rules."""
     space = mp.Space(
         kind=mp.Categorical(["a", "b"]), x=mp.Real(0, 1), z=mp.Real(0, 1, when={"kind": ["b"]})
@@ -152,26 +151,25 @@ def test_repeats_ignore_what_a_trial_was_not_asked_for(reports, expected):
     asked = {"kind": [kinds], "x": [unit], "z": [unit], "own": [unit]}
     window = study_window(space, asked)
     assert window is not None
-    trial = optuna.create_trial(
-        state=TrialState.PRUNED,
-        params={"kind": "a", "x": 0.5},
-        distributions={"kind": kinds, "x": unit},
-        intermediate_values=reports,
-    )
-    told = window.encode(trial.params)
+    options = {"params": {"kind": "a", "x": 0.5}, "distributions": {"kind": kinds, "x": unit}}
+    early = optuna.create_trial(state=TrialState.PRUNED, **options)
+    pruned = optuna.create_trial(state=TrialState.PRUNED, intermediate_values={1: 0.5}, **options)
+    complete = optuna.create_trial(value=0.5, **options)
+    told = window.encode(pruned.params)
     assert told is not None
-    assert absent_in(trial, told, window, asked) == expected
-    for change, again, lost in [
-        ({"own": 0.9}, True, True),
-        ({"own": 0.9}, True, False),
-        ({"own": 0.9, "x": 0.5005}, True, True),
-        ({"own": 0.9, "x": 0.5005}, False, False),
-        ({"own": 0.9, "x": 0.6}, False, True),
-        ({"own": 0.5, "kind": "b", "z": 0.5}, False, True),
+    assert stand_ins(early, told, window, asked) is None
+    for trial, change, again in [
+        (pruned, {"own": 0.9}, True),
+        (complete, {"own": 0.9}, True),
+        (pruned, {"own": 0.9, "x": 0.5005}, True),
+        (complete, {"own": 0.9, "x": 0.5005}, False),
+        (pruned, {"own": 0.9, "x": 0.6}, False),
+        (pruned, {"own": 0.5, "kind": "b", "z": 0.5}, False),
     ]:
-        point = window.encode({**trial.params, **change})
-        assert point is not None
-        assert repeats(point, told, ["x3"], window.space, lost=lost) is again, change
+        found, point = stand_ins(trial, told, window, asked), window.encode(pruned.params | change)
+        assert found is not None and point is not None
+        assert found.held == {"x3": 0.5}
+        assert found.repeated_by(window.space.encode([point])[0]) is again, change
 
 
 def test_held_values_exist_beside_those_that_are_fixed():

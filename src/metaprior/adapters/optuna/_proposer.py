@@ -13,7 +13,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from metaprior.adapters.histories import switches, with_switches
 from metaprior.adapters.optuna._pruned import EarlyStops
-from metaprior.adapters.optuna._repeats import absent_in, held_beside, repeats
+from metaprior.adapters.optuna._repeats import StandIns, held_beside, stand_ins
 from metaprior.adapters.optuna._study_window import (
     gone,
     in_space,
@@ -172,12 +172,14 @@ class StudyProposer:
         """What stands for parameters that a trial was not asked for, if the point of the window
         differs from that trial in nothing else; empty if it repeats none."""
         assert self._window is not None
-        for trial in self._read_trials.values():
-            told = self._in_window(trial.params) or {}
-            absent = absent_in(trial, told, self._window, self._distributions)
-            lost = trial.state != TrialState.COMPLETE
-            if absent and repeats(point, told, absent, self._window.space, lost=lost):
-                return {own: told[own] for own in absent}
+        (row,) = self._window.space.encode([point])
+        for name, trial in self._read_trials.items():
+            if name not in self._stand_ins:
+                told = self._in_window(trial.params) or {}
+                self._stand_ins[name] = stand_ins(trial, told, self._window, self._distributions)
+            found = self._stand_ins[name]
+            if found is not None and found.repeated_by(row):
+                return found.held
         return {}
 
     def _fixed(self, free: Collection[str]) -> dict[str, Any]:
@@ -215,6 +217,7 @@ class StudyProposer:
     def _look_through(self, window: Window | None) -> None:
         """Begin again, with nothing told."""
         self._window = window
+        self._stand_ins: dict[TrialName, StandIns | None] = {}
         if window is not None:
             self._optimizer = optimizer_for(self._priors, self._constraints, window)
 
@@ -246,6 +249,8 @@ class StudyProposer:
         if trial.state == TrialState.COMPLETE or trial.intermediate_values:
             self._lacking.update(name for name in self._optional if name not in trial.params)
             self._shown |= set(self._space.existing(self._in_space(trial.params)))
+        if not trial.distributions.keys() <= self._distributions.keys():
+            self._stand_ins = {}
         for name, distribution in trial.distributions.items():
             self._distributions.setdefault(name, {})[distribution] = None
             self._newest[name] = distribution
