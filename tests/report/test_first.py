@@ -51,6 +51,8 @@ def test_query_cards_leave_out_dimensions_that_matter_least():
     prior = mp.learn(tasks, method=FixedGP())
     page = query_cards(first_queries(prior), prior, list(reversed(space.names)))
     assert "x11" in page and ">x3<" not in page and "and 4 more dimensions" in page
+    # A chance stays on one line with its sign.
+    assert page.count("\N{NO-BREAK SPACE}% to beat") == 6 and " % to beat" not in page
 
 
 def test_valid_points_follow_each_dimension():

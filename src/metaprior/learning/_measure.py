@@ -240,8 +240,8 @@ def _side(held_out: HeldOutScores) -> str:
     found, levels = held_out.learned.coverage, held_out.levels
     if not found:
         return ""
-    excess = np.mean(np.asarray(found, float) - np.asarray(levels, float))
-    return "too cautious, " if excess > 0 else "over-confident, "
+    is_wide = float(np.mean(np.array(found) - np.array(levels))) > 0.0
+    return "too cautious, " if is_wide else "over-confident, "
 
 
 def _verdict(held_out: HeldOutScores | None, replayed: Replay | None, *, interrupted: bool) -> str:

@@ -393,6 +393,11 @@ SPACE = Space(x=Real(0, 2.6), act=Categorical(["relu", "tanh"]))
             {"task": "dataset"},
             "No file has a column 'dataset'; name one of those in a.csv: 'x', 'act', 'y'.",
         ),
+        (
+            RUNS,
+            {"ignore": ["x" * 5000]},
+            "No file has a column 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+        ),
         (RUNS, {"ignore": ["when"]}, "No file has a column 'when'; name one of those in a.csv"),
         (RUNS, {"value": "x", "task": "x"}, "The column 'x' is both --value and --task; name two"),
         (

@@ -103,6 +103,7 @@ def test_run_file_is_read_alike_by_a_csv_reader(tmp_path_factory, values, xs, de
         ("x,steps,act,value\n0,3,relu,1e999\n", "not a finite number"),
         ("x,steps,act,value\n0,3,relu\n", "row 2: the row has 3 cells and the header 4"),
         (b"\xff\xfe", "not UTF-8"),
+        ('""\n,,\n', "has separators or quotes and nothing else"),
     ],
 )
 def test_run_file_names_unreadable_content_in_one_sentence(tmp_path, text, words):

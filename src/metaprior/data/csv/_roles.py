@@ -8,8 +8,10 @@ from metaprior.data.csv._beside import beside_the_point
 from metaprior.data.csv._cells import number
 from metaprior.data.csv._features import is_constant, never_changes
 from metaprior.data.csv._sheet import Sheet
-from metaprior.words import shortened
+from metaprior.words import listed, shortened
 
+# Of the columns of a file, in an error.
+MOST_NAMED = 20
 TASK_NAMES = ("task", "run", "study")
 VALUE_NAMES = ("y", "value", "objective", "score", "loss")
 
@@ -50,21 +52,24 @@ def roles_of(
         for other, taken in others.items():
             if name in taken:
                 raise ValueError(
-                    f"The column {name!r} is named by --feature and by {other}; name it in one "
-                    "place."
+                    f"The column {shortened(name)} is named by --feature and by {other}; name it "
+                    "in one place."
                 )
     for option, name in (("value", value), ("task", task)):
         if name is not None and name in (*known, *ignore):
             other = "the space" if name in known else "--ignore"
             raise ValueError(
-                f"The column {name!r} is named by --{option} and by {other}; name it in one place."
+                f"The column {shortened(name)} is named by --{option} and by {other}; name it in "
+                "one place."
             )
     if value is not None and value == task:
-        raise ValueError(f"The column {value!r} is both --value and --task; name two columns.")
+        raise ValueError(
+            f"The column {shortened(value)} is both --value and --task; name two columns."
+        )
     for name in (*((task,) if task is not None else ()), *ignore, *features):
         if not any(name in sheet.columns for sheet in sheets):
             raise ValueError(
-                f"No file has a column {name!r}; name one of those in {sheets[0].path}: "
+                f"No file has a column {shortened(name)}; name one of those in {sheets[0].path}: "
                 f"{_listed(sheets[0].columns)}."
             )
     tasks = [_task_column(sheet, task, {*known, *ignore, *features, value}) for sheet in sheets]
@@ -79,8 +84,8 @@ def roles_of(
         if value not in sheet.columns:
             source = "" if sheet is sheets[0] else f", which {sheets[0].path} has"
             raise ValueError(
-                f"{sheet.path} has no column {value!r} for the value{source}; add it, or name one "
-                f"of {_listed(sheet.columns)} with --value (value=... in Python)."
+                f"{sheet.path} has no column {shortened(value)} for the value{source}; add it, or "
+                f"name one of {_listed(sheet.columns)} with --value (value=... in Python)."
             )
     dimensions = [[name for name in names if name != value] for names in left]
     beside = _beside(sheets, tasks, dimensions, known)
@@ -184,8 +189,8 @@ def _check_space(
         for name in names:
             if name not in space.names and not _is_left_out(sheets, tasks, name):
                 raise ValueError(
-                    f"{sheet.path} has the column {name!r}, which is not in the space; add it to "
-                    "the space, or leave it out with --ignore (ignore=... in Python)."
+                    f"{sheet.path} has the column {shortened(name)}, which is not in the space; "
+                    "add it to the space, or leave it out with --ignore (ignore=... in Python)."
                 )
 
 
@@ -209,4 +214,4 @@ def _cells(sheet: Sheet, task: str | None, name: str) -> list[list[str]]:
 
 
 def _listed(names: Collection[str]) -> str:
-    return ", ".join(repr(name) for name in names)
+    return listed(list(map(shortened, names)), MOST_NAMED)

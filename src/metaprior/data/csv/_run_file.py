@@ -242,6 +242,11 @@ def parse_run(
         )
     delimiter = delimiter_of(text)
     records = [(row, cells) for row, cells in records_of(text, delimiter, path) if any(cells)]
+    if not records:
+        raise ValueError(
+            f"{path} has separators or quotes and nothing else; empty it, or begin it with a row "
+            "of column names."
+        )
     (header_row, header), *records = records
     header = header[: width_of(header)]  # without separators at the end of every line
     header = [unshielded(name) for name in header]
