@@ -1,6 +1,7 @@
 """The sampler in studies whose parameters exist only under conditions."""
 
 import warnings
+from typing import Any
 
 import numpy as np
 import optuna
@@ -151,10 +152,14 @@ def test_stand_ins_do_not_make_a_proposal_new():
     asked = {"kind": [kinds], "x": [unit], "z": [unit], "own": [unit]}
     window = study_window(space, asked)
     assert window is not None
-    options = {"params": {"kind": "a", "x": 0.5}, "distributions": {"kind": kinds, "x": unit}}
-    early = optuna.create_trial(state=TrialState.PRUNED, **options)
-    pruned = optuna.create_trial(state=TrialState.PRUNED, intermediate_values={1: 0.5}, **options)
-    complete = optuna.create_trial(value=0.5, **options)
+
+    def trial_with(**outcome: Any) -> optuna.trial.FrozenTrial:
+        params, distributions = {"kind": "a", "x": 0.5}, {"kind": kinds, "x": unit}
+        return optuna.create_trial(params=params, distributions=distributions, **outcome)
+
+    early = trial_with(state=TrialState.PRUNED)
+    pruned = trial_with(state=TrialState.PRUNED, intermediate_values={1: 0.5})
+    complete = trial_with(value=0.5)
     told = window.encode(pruned.params)
     assert told is not None
     assert stand_ins(early, told, window, asked) is None
