@@ -11,6 +11,7 @@ from scipy.spatial.distance import cdist
 
 import metaprior as mp
 from metaprior.belief import AveragedBelief, FittedBelief, past_means
+from metaprior.belief import _conditioned as conditioned_module
 from metaprior.belief import _weighed as weighed_module
 from metaprior.belief._averaged import LENGTHSCALES, LEVEL_VARIANCE, NOISES, RATES, SHAPE
 from metaprior.belief._guard import GuardedBelief
@@ -329,6 +330,34 @@ def test_residual_members_in_one_cube_have_the_slopes_of_their_moments(num, bend
     for j in range(D):
         change = (total(QUERIES + step[j]) - total(QUERIES - step[j])) / 2e-6
         np.testing.assert_allclose(found[:, j], change, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("num", [0, 6])
+def test_members_have_the_same_joint_distributions_together_and_alone(num, monkeypatch):
+    found = mixture().condition(*drawn_run(num))
+    for group in found.groups:
+        members, order = group.members, np.arange(group.members.count)[::-1].tolist()
+        moments, together = members.moments(QUERIES), members.joints(order, QUERIES)
+        with monkeypatch.context() as patch:
+            patch.setattr(conditioned_module, "BLOCK_SIZE", 2 * len(QUERIES) ** 2)
+            in_blocks = members.joints(order, QUERIES)
+        for index, one, other in zip(order, together, in_blocks, strict=True):
+            np.testing.assert_allclose(one.mean, moments.mean[index], rtol=1e-9)
+            variance = moments.function_variance[index]
+            np.testing.assert_allclose(np.diag(one.covariance), variance, rtol=1e-7)
+            for part, expected in zip(other, members.joint(index, QUERIES), strict=True):
+                np.testing.assert_allclose(part, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_members_draw_the_same_together_and_alone():
+    (group, *_) = mixture().condition(*drawn_run(6)).groups
+    indices, nums = [0, 2, 4], [4, 1, 3]
+    together = group.members.samples(indices, nums, QUERIES, np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    for index, num, own in zip(indices, nums, together, strict=True):
+        alone = group.members.sample(index, QUERIES, num, rng)
+        assert own.shape == (num, len(QUERIES))
+        np.testing.assert_allclose(own, alone, rtol=1e-6, atol=1e-6)
 
 
 def test_weighed_belief_samples_and_paths_have_the_moments_of_the_mixture():

@@ -118,11 +118,19 @@ class ConditionedProcesses(AbstractMembers):
     def _in_units(
         self, mean: Float[np.ndarray, "g j k"], variance: Float[np.ndarray, "g j k"]
     ) -> tuple[Float[np.ndarray, "K k"], Float[np.ndarray, "K k"]]:
-        """Moments in the units of the run, with the members along one axis."""
-        unit = self.unit[:, None, None]
-        mean = self.level[:, None, None] + unit * mean
-        variance = unit**2 * np.maximum(variance, VARIANCE_FLOOR)
+        """Moments in the units of the run, with the members along one axis, in place."""
+        level, unit, squared_unit = self._units
+        mean *= unit
+        mean += level
+        np.maximum(variance, VARIANCE_FLOOR, out=variance)
+        variance *= squared_unit
         return mean.reshape(self.count, -1), variance.reshape(self.count, -1)
+
+    @cached_property
+    def _units(self) -> tuple[Float[np.ndarray, "g 1 1"], ...]:
+        """Level, unit and squared unit."""
+        unit = self.unit[:, None, None]
+        return self.level[:, None, None], unit, unit**2
 
     def slopes(self, x):
         r"""$\partial \mu = \partial m + \sum_i \alpha_i\, \partial k(x_i, x)$ and
@@ -168,9 +176,9 @@ class ConditionedProcesses(AbstractMembers):
 
         def pullback(by_mean, by_variance):  # annotated, it would take longer to define than to run
             # One linear function of the kernel's sections for each process, all levels together.
-            shape, unit = (*self.scale.shape, len(x)), self.unit[:, None, None]
+            shape, (_, unit, squared_unit) = (*self.scale.shape, len(x)), self._units
             by_mean = unit * by_mean.reshape(shape)
-            by_variance = unit**2 * scale * by_variance.reshape(shape)
+            by_variance = squared_unit * scale * by_variance.reshape(shape)
             on_run = self.precision.transpose(0, 2, 1) @ (-2.0 * scale * by_variance) * projected
             coefficients = self.basis.transpose(0, 2, 1) @ on_run
             coefficients += self.coefficients.transpose(0, 2, 1) @ by_mean

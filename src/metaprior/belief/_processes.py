@@ -12,7 +12,7 @@ $$ k(x, z) = k_0(e(x), e(z)) + v_c + v_a\, m(x)\, m(z) $$
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -184,14 +184,19 @@ def pick(stack: Stack, rows: Sequence[int]) -> Stack:
     return _pick(stack, np.asarray(rows, int))
 
 
+@cache
+def _field_names(kind: type) -> list[str]:
+    return [field.name for field in dataclasses.fields(kind)]
+
+
 def _pick(part: Any, rows: Int[np.ndarray, " r"]) -> Any:
     if isinstance(part, np.ndarray):
         return part[rows]
     if hasattr(part, "picked"):  # what it holds is stacked in a way of its own
         return part.picked(rows)
     if dataclasses.is_dataclass(part) and not isinstance(part, type):
-        named = {f.name: _pick(getattr(part, f.name), rows) for f in dataclasses.fields(part)}
-        return dataclasses.replace(part, **named)
+        named = {name: _pick(getattr(part, name), rows) for name in _field_names(type(part))}
+        return type(part)(**named)
     if isinstance(part, tuple):
         picked = [_pick(p, rows) for p in part]
         return type(part)(*picked) if hasattr(part, "_fields") else tuple(picked)

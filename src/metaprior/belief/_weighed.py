@@ -224,4 +224,6 @@ def _kept(members: ConditionedProcesses, weights: Float[np.ndarray, " K"]) -> Gr
     """The members without those that hardly weigh anything."""
     by_process = weights.reshape(members.scale.shape)
     rows = np.flatnonzero(np.sum(by_process, axis=1) >= SMALLEST_WEIGHT)
+    if len(rows) == len(by_process):
+        return Group(members, weights)
     return Group(pick(members, rows.tolist()), by_process[rows].reshape(-1))

@@ -63,8 +63,9 @@ class RunSoFar(NamedTuple):
     def is_noisy(self) -> bool:
         """Whether one query got two different values. What a model calls noise is no evidence:
         it may be a rough function."""
-        if len(self.y) == 0:
-            return False
+        first = np.sort(self.x[:, 0])
+        if not (np.diff(first) <= SAME_POINT).any():
+            return False  # no two queries agree in the first column, let alone in all
         rounding = ROUNDING * (np.max(self.y) - np.min(self.y))
         repeats = (
             ~unused(self.x, x[None]) & (np.abs(self.y - y) > rounding)
