@@ -79,6 +79,9 @@ python -m benchmarks.hosts fits --out hosts/
   Differences are between methods on the same tasks of the same priors, with 95 % intervals of
   Student. *Runs* are pairs of prior and task. Means of rows with different numbers of runs are over
   different tasks, so compare such rows by their differences, which are over the tasks of both.
+- **Settings**: where our optimiser counts volume from, if no reference is given
+  (`bo.reference_below`), was chosen on development data sets and on problems of other seeds than
+  those below.
 - **Past runs** are 25 points each on 2, 10 or 24 past tasks, by Optuna's TPE for both objectives,
   ten of the points random. `learn_outputs(..., budget="{budget}")` learns a prior per objective.
 
