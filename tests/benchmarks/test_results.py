@@ -284,7 +284,15 @@ def test_run_piece_stops_at_the_limit(monkeypatch):
 # The page, from studies whose records are made up
 
 
-METHODS = ("FPacohMap", "FPacohMap+unrefined", "FPacohVI", "Learn", "FixedGP", "RandomSearch")
+METHODS = (
+    "FPacohMap",
+    "FPacohMap+refined",
+    "FPacohMap+unrefined",
+    "FPacohVI",
+    "Learn",
+    "FixedGP",
+    "RandomSearch",
+)
 KINDS = {"offline": "run_offline", "lifelong": "run_lifelong"}
 KINDS |= {"supervised": "run_supervised", "calibration": "run_calibration"}
 
@@ -386,6 +394,7 @@ def test_page_answers_first_and_has_everything_else(kept_folder):
     assert cells[0] == "0 of 2 (target 6)" and cells[1].startswith("behind (learn: +")
     assert "**F-PACOH-VI against F-PACOH-MAP**, calibration error: lower on none" in answers
     assert "**F-PACOH-MAP against F-PACOH-MAP, the paper's search**" in answers
+    assert "**F-PACOH-MAP, refined against F-PACOH-MAP, not refined**" in answers
     assert "**learn, lifelong**: from the first run to runs 8 to 10, over 3 sequences" in answers
     for heading in ("Offline: inference regret", "Lifelong", "Calibration", "What was run"):
         assert f"\n## {heading}\n" in text
