@@ -101,8 +101,8 @@ def findings(kept: Kept) -> list[str]:
         early = at_step(kept.offline, EARLY, "simple_regret")
         found.append(_pairs(early, "FPacohBNN", BASELINE, f"regret at t = {EARLY}"))
         for better, worse in (
-            (TUNED, f"{TUNED}+unrefined"),
-            ("PacohMap", "PacohMap+unrefined"),
+            (f"{TUNED}+refined", f"{TUNED}+unrefined"),
+            ("PacohMap+refined", "PacohMap+unrefined"),
             (f"{TUNED}+restless", TUNED),
             (TUNED, f"{TUNED}+by-paper"),
             ("NeuralProcess+latent", "NeuralProcess"),

@@ -20,7 +20,13 @@ BASELINES = ("ABLR", "LearnedGP", "NeuralProcess", "FixedGP")
 # that what has finished is kept where a piece is stopped.
 COSTLY = ("FPacohVI", "FPacohBNN", "RankWeightedGP")
 FEW = 5
-ARMS = ("FPacohMap+restless", "FPacohMap+unrefined+restless", "PacohMap+restless")
+ARMS = (
+    "FPacohMap+refined",
+    "PacohMap+refined",
+    "FPacohMap+restless",
+    "FPacohMap+unrefined+restless",
+    "PacohMap+restless",
+)
 LATENT = "NeuralProcess+latent"
 PLAIN = (*GP_PRIORS, *BASELINES, "FittedGP")
 

@@ -20,7 +20,7 @@ from benchmarks.results._answers import standing
 from benchmarks.results._checks import stuck
 from benchmarks.results._figures import draw_figures
 from benchmarks.results._page import minutes, page
-from benchmarks.results._pieces import PIECES
+from benchmarks.results._pieces import PIECES, Piece
 from benchmarks.results._run import collect_choices, read_log, run_piece
 from benchmarks.results._statistics import against_others, compare, estimate, rank, score
 from benchmarks.results._tables import beside_the_paper, by_method, configurations, effort
@@ -284,7 +284,15 @@ def test_run_piece_stops_at_the_limit(monkeypatch):
 # The page, from studies whose records are made up
 
 
-METHODS = ("FPacohMap", "FPacohMap+unrefined", "FPacohVI", "Learn", "FixedGP", "RandomSearch")
+METHODS = (
+    "FPacohMap",
+    "FPacohMap+refined",
+    "FPacohMap+unrefined",
+    "FPacohVI",
+    "Learn",
+    "FixedGP",
+    "RandomSearch",
+)
 KINDS = {"offline": "run_offline", "lifelong": "run_lifelong"}
 KINDS |= {"supervised": "run_supervised", "calibration": "run_calibration"}
 
@@ -386,6 +394,7 @@ def test_page_answers_first_and_has_everything_else(kept_folder):
     assert cells[0] == "0 of 2 (target 6)" and cells[1].startswith("behind (learn: +")
     assert "**F-PACOH-VI against F-PACOH-MAP**, calibration error: lower on none" in answers
     assert "**F-PACOH-MAP against F-PACOH-MAP, the paper's search**" in answers
+    assert "**F-PACOH-MAP, refined against F-PACOH-MAP, not refined**" in answers
     assert "**learn, lifelong**: from the first run to runs 8 to 10, over 3 sequences" in answers
     for heading in ("Offline: inference regret", "Lifelong", "Calibration", "What was run"):
         assert f"\n## {heading}\n" in text
@@ -419,3 +428,23 @@ def test_page_of_an_unfinished_study_has_what_there_is(kept_folder, tmp_path):
     assert {path.name for path in draw_figures(tmp_path, tmp_path / "images")} == {
         *("offline-simple-regret.png", "offline-inference-regret.png")
     }
+
+
+@pytest.mark.study
+def test_pieces_run_from_search_to_page(tmp_path, monkeypatch):
+    """Two smoke studies as processes, the second with what the first chose."""
+    pieces = (
+        Piece("search-baselines", "search", ("FixedGP",), uses=None),
+        Piece("offline", "offline", ("FixedGP", "RandomSearch")),
+    )
+    studies, records = tmp_path / "studies", tmp_path / "records"
+    how = {"jobs": 1, "seconds": 500.0, "smoke": True, "machine": "two cores"}
+    assert [run_piece(piece, studies, **how) for piece in pieces] == [0, 0]
+    [settings] = (studies / "chosen" / "glmnet").glob("*.json")
+    offline = kept.read_records(studies / "offline")
+    used = offline[(offline["method"] == "FixedGP") & (offline["environment"] == "glmnet")]
+    chosen = json.loads(settings.read_text())["settings"]["lengthscale"]
+    assert used["settings.lengthscale"].unique().tolist() == [chosen]
+    kept.keep(studies, records)
+    text = page(records, "images")
+    assert "| Fixed GP |" in text and "two cores" in text and "Configurations chosen" in text

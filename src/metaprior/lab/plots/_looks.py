@@ -43,6 +43,7 @@ METHODS = {
 }
 # What the variants of an entrant are called after its label; their lines are dotted.
 VARIANTS = {
+    "refined": "refined",
     "unrefined": "not refined",
     "restless": "our acquisition",
     "latent": "latent UCB",

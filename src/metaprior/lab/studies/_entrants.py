@@ -31,6 +31,7 @@ class Variant(NamedTuple):
 
 
 VARIANTS = {
+    "refined": Variant({"noise_log_spread": 3.0, "scale_log_spread": 1.0}),
     "unrefined": Variant({"noise_log_spread": 0.0, "scale_log_spread": 0.0}),
     "restless": Variant({}, "restless"),
     "latent": Variant({}, "latent"),

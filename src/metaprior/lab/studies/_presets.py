@@ -12,7 +12,8 @@ UNREFINED = ("FPacohMap+unrefined", "PacohMap+unrefined")
 SEARCHED = (*PAPER, "FPacohVI", "FPacohBNN", *UNREFINED)
 MODELS = (*SEARCHED, "FittedGP", "Learn")
 RESTLESS = ("FPacohMap+restless", "FPacohMap+unrefined+restless", "PacohMap+restless")
-POLICIES = (*MODELS, *RESTLESS, "NeuralProcess+latent", "RandomSearch")
+REFINED = ("FPacohMap+refined", "PacohMap+refined")
+POLICIES = (*MODELS, *REFINED, *RESTLESS, "NeuralProcess+latent", "RandomSearch")
 LIFELONG = (*MODELS, "Learn+versions", "NeuralProcess+latent", "RandomSearch")
 
 # Every field that a kind of study has, with the paper's numbers (section 5 and appendix B) but for
