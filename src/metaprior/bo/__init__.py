@@ -6,6 +6,7 @@ from metaprior.bo._acquisition import RestlessConfidenceBound as RestlessConfide
 from metaprior.bo._acquisition import ScoredAnchors as ScoredAnchors
 from metaprior.bo._acquisition import ThompsonSampling as ThompsonSampling
 from metaprior.bo._acquisition import UpperConfidenceBound as UpperConfidenceBound
+from metaprior.bo._checks import positive as positive
 from metaprior.bo._checks import require_prior as require_prior
 from metaprior.bo._feasibility import FeasibilityScore as FeasibilityScore
 from metaprior.bo._front import MOST_OBJECTIVES as MOST_OBJECTIVES
@@ -24,7 +25,6 @@ from metaprior.bo._optimizer import Best as Best
 from metaprior.bo._optimizer import Optimizer as Optimizer
 from metaprior.bo._outlook import Expectation as Expectation
 from metaprior.bo._outlook import StoppingHint as StoppingHint
-from metaprior.bo._outlook import positive as positive
 from metaprior.bo._ranges import Numbers as Numbers
 from metaprior.bo._ranges import Options as Options
 from metaprior.bo._ranges import Range as Range
