@@ -6,6 +6,7 @@ from metaprior.bo._acquisition import RestlessConfidenceBound as RestlessConfide
 from metaprior.bo._acquisition import ScoredAnchors as ScoredAnchors
 from metaprior.bo._acquisition import ThompsonSampling as ThompsonSampling
 from metaprior.bo._acquisition import UpperConfidenceBound as UpperConfidenceBound
+from metaprior.bo._checks import positive as positive
 from metaprior.bo._checks import require_prior as require_prior
 from metaprior.bo._feasibility import FeasibilityScore as FeasibilityScore
 from metaprior.bo._front import MOST_OBJECTIVES as MOST_OBJECTIVES

@@ -71,3 +71,16 @@ def finite_or_failed(x: dict[str, Any], value: Any) -> float:
             f"of at most {LARGEST_VALUE:g} in size, or None for a failure."
         )
     return number
+
+
+def positive(name: str, number: float, *, most: float = math.inf) -> float:
+    """The number, if it is positive and at most `most`.
+
+    - `name`: what it is, for the error.
+    """
+    native = as_native(number)
+    is_number = isinstance(native, (int, float)) and not isinstance(native, bool)
+    if not is_number or not 0.0 < native <= most:
+        limit = "" if math.isinf(most) else f" of at most {most:g}"
+        raise ValueError(f"The {name} is {shortened(number)}; give a positive number{limit}.")
+    return native

@@ -11,9 +11,15 @@ from jaxtyping import Float
 
 from metaprior.belief import HALF_WIDTH_95, AbstractBelief, Prior, left_in, method_name
 from metaprior.bo._acquisition import AbstractAcquisition, RestlessConfidenceBound
-from metaprior.bo._checks import check_settings, finite_or_failed, require_count, require_prior
+from metaprior.bo._checks import (
+    check_settings,
+    finite_or_failed,
+    positive,
+    require_count,
+    require_prior,
+)
 from metaprior.bo._moves import Moves
-from metaprior.bo._outlook import Expectation, StoppingHint, expectation_of, hint_of, positive
+from metaprior.bo._outlook import Expectation, StoppingHint, expectation_of, hint_of
 from metaprior.bo._places import Places, Point, matches
 from metaprior.bo._propose import Goal, RunSoFar, propose, propose_among, propose_near
 from metaprior.bo._record import OBSERVED, SavedRun, Told, damage_of_run
@@ -21,7 +27,6 @@ from metaprior.bo._search import Search
 from metaprior.bo._settable import roundings
 from metaprior.bo._window import Window
 from metaprior.data import Features, Points, direction_sign
-from metaprior.files import as_path
 from metaprior.words import Summary, listed
 from metaprior.words import value as shown
 
@@ -207,8 +212,7 @@ class Optimizer:
         - `tolerance`: what is near enough, in the units of the value; by default a twentieth of the
           distance from the median of the function to its optimum.
         """
-        if tolerance is not None:
-            tolerance = positive("tolerance", tolerance)
+        tolerance = None if tolerance is None else positive("tolerance", tolerance)
         if len(self._y) == 0:
             return None
         rng = np.random.default_rng([self._seed, len(self._y)])
@@ -264,8 +268,7 @@ class Optimizer:
 
     def save(self, path: str | Path) -> Path:
         """Write the run to a file, for `Optimizer.load`: what was told and what is under way."""
-        path = as_path(path)
-        SavedRun(
+        return SavedRun(
             self.space.to_json(),
             self.prior.direction,
             self._told,
@@ -274,7 +277,6 @@ class Optimizer:
             self._num_asked,
             dict(self.prior.task),
         ).write(path)
-        return path
 
     @classmethod
     def load(
@@ -292,7 +294,6 @@ class Optimizer:
         - `prior` and the others: as they were given to that one; the file has the run only.
         """
         require_prior(prior)
-        path = as_path(path)
         saved = SavedRun.read(path)
         if saved.features:
             try:

@@ -7,8 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from metaprior.belief import NEARLY, ConditionedBelief, Left
-from metaprior.data import as_native
-from metaprior.words import shortened
+from metaprior.bo._checks import positive
 
 
 class Expectation(NamedTuple):
@@ -42,19 +41,6 @@ class StoppingHint(NamedTuple):
     def is_done(self, confidence: float = 0.95) -> bool:
         """Whether the run may stop: it is this probable that the best is near enough."""
         return self.probability >= positive("confidence", confidence, most=1.0)
-
-
-def positive(name: str, number: float, *, most: float = math.inf) -> float:
-    """The number, if it is positive and at most `most`.
-
-    - `name`: what it is, for the error.
-    """
-    native = as_native(number)
-    is_number = isinstance(native, (int, float)) and not isinstance(native, bool)
-    if not is_number or not 0.0 < native <= most:
-        limit = "" if math.isinf(most) else f" of at most {most:g}"
-        raise ValueError(f"The {name} is {shortened(number)}; give a positive number{limit}.")
-    return native
 
 
 def hint_of(left: Left, tolerance: float | None) -> StoppingHint:

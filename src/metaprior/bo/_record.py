@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from metaprior.data import as_native, direction_sign
-from metaprior.files import parse_json, read_file, replace_file, require_seal, sealed
+from metaprior.files import as_path, parse_json, read_file, replace_file, require_seal, sealed
 from metaprior.words import cut, shortened
 
 # Version 1 had no checksum.
@@ -60,8 +60,9 @@ class SavedRun(NamedTuple):
     num_asked: int
     features: dict[str, Any]
 
-    def write(self, path: Path) -> None:
+    def write(self, path: str | Path) -> Path:
         """Write the run to `path`, all or nothing."""
+        path = as_path(path)
         told = [
             {"point": _plain(each.point), "value": each.value, "stopped": each.stopped}
             for each in self.told
@@ -69,10 +70,12 @@ class SavedRun(NamedTuple):
         fields = {**self._asdict(), "told": told, "features": _plain(self.features)}
         data = {"format": FORMAT, "format_version": FORMAT_VERSION, **fields}
         replace_file(path, (json.dumps(sealed(data), indent=2, allow_nan=False) + "\n").encode())
+        return path
 
     @classmethod
-    def read(cls, path: Path) -> "SavedRun":
+    def read(cls, path: str | Path) -> "SavedRun":
         """The run in the file at `path`."""
+        path = as_path(path)
         try:
             with damage_of_run(path):
                 return cls._from_json(parse_json(read_file(path)))
@@ -102,7 +105,7 @@ class SavedRun(NamedTuple):
 
 
 @contextmanager
-def damage_of_run(path: Path) -> Iterator[None]:
+def damage_of_run(path: str | Path) -> Iterator[None]:
     """What goes wrong inside says that the file at `path` is damaged."""
     try:
         yield
