@@ -26,7 +26,6 @@ from metaprior.bo._optimizer import Best as Best
 from metaprior.bo._optimizer import Optimizer as Optimizer
 from metaprior.bo._outlook import Expectation as Expectation
 from metaprior.bo._outlook import StoppingHint as StoppingHint
-from metaprior.bo._outlook import positive as positive
 from metaprior.bo._propose import NEAR_LOST as NEAR_LOST
 from metaprior.bo._propose import REPEATED as REPEATED
 from metaprior.bo._ranges import Numbers as Numbers
