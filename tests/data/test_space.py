@@ -518,6 +518,7 @@ def test_space_bad_values_name_their_row_and_dimension(change, message, where):
     [
         ([{"a": 0.5, "b": 1}, {"a": 0.5}], "row 1 lacks 'b'"),
         ([{"a": 0.5, "c": 1}], "row 0 lacks 'b' and has the unknown 'c'"),
+        ([{"a": 0.5, "b": 1, "c" * 9999: 1}], "row 0 has the unknown 'c{56}[.]{3}; give exactly"),
         ([{"a": 0.5, "b": 1}, [0.5, 1]], "row 1: received .* among dicts"),
         ([[0.5, 1], [0.5]], r"row 1: received \[0.5\]"),
         ([[0.5, 1], {"a": 0.5, "b": 1}], "row 1: received"),

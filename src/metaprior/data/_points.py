@@ -11,7 +11,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from jaxtyping import Float
 
-from metaprior.words import shortened
+from metaprior.words import listed, shortened
+
+# Of the names of dimensions, in an error.
+MOST_NAMED = 20
 
 # A list of dicts, a pandas frame, a 2-d array, a list of rows, or, in one dimension, plain numbers.
 Points: TypeAlias = Iterable[Any]
@@ -195,7 +198,7 @@ def _check_names(
 
 
 def _listed(names: Iterable[Any]) -> str:
-    return ", ".join(repr(name) for name in names)
+    return listed([shortened(name) for name in names], MOST_NAMED)
 
 
 def checked_seed(seed: Any) -> int:
