@@ -140,7 +140,7 @@ class TestSpacesThatDiffer:
             return height(x, 6.3 + (trial.suggest_float("z", 0, 20) - 16.0) / 2.0)
 
         with pytest.warns(
-            UserWarning, match="not know: 'z' from 0 to 20 .it knows 0 to 10"
+            UserWarning, match="beyond its prior: 'z' from 0 to 20 .it knows 0 to 10"
         ) as told:
             study.optimize(objective, n_trials=14)
         assert len(told) == 1 and "'weekly'" in str(told[0].message)
