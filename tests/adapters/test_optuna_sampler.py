@@ -502,7 +502,7 @@ class TestConstraints:
 def test_sampler_suggests_without_compiling(hill_prior):
     compiled = []
 
-    def note(event, seconds, **_):
+    def note(event, duration_secs, **_):
         if event == "/jax/core/compile/jaxpr_trace_duration":
             compiled.append(event)
 
