@@ -42,19 +42,11 @@ from scipy.stats import t as student
 
 from benchmarks._processes import in_workers
 from benchmarks._tables import LCBENCH
+from benchmarks.field._pools import LCBENCH_SPACE
 from metaprior.belief import Prior
 from metaprior.bo import Optimizer
-from metaprior.data import Integer, Real, Space, Tasks
+from metaprior.data import Real, Space, Tasks
 
-LCBENCH_SPACE = Space(
-    batch_size=Integer(16, 512, log=True),
-    learning_rate=Real(1e-4, 1e-1, log=True),
-    momentum=Real(0.1, 0.99),
-    weight_decay=Real(1e-5, 1e-1),
-    num_layers=Integer(1, 5),
-    max_units=Integer(64, 1024, log=True),
-    max_dropout=Real(0.0, 1.0),
-)
 KNOWN = ("instances", "classes", "features")
 HILLS = Space(x=Real(0.0, 1.0), z=Real(0.0, 1.0))
 FAMILIES = ("lcbench", "hills")
