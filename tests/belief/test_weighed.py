@@ -20,7 +20,7 @@ from metaprior.belief._learned import ProcessBelief
 from metaprior.belief._linalg import JITTER
 from metaprior.belief._maps import StackedNetwork, StackedWarp, Unchanged
 from metaprior.belief._past import AMPLITUDE_VARIANCE, NOISE_VARIANCE, PAST_RESIDUALS, past_members
-from metaprior.belief._processes import GaussianProcesses
+from metaprior.belief._processes import GaussianProcesses, pick
 from metaprior.belief._refine import NOISE_STEPS, SCALE_STEPS, LogSpread
 from metaprior.belief._residual import LEARNED_RESIDUALS, with_every_residual
 from metaprior.belief._weighed import Part, WeighedBelief
@@ -106,15 +106,16 @@ MEANS = past_means(*past())
 QUERIES = np.random.default_rng(9).uniform(size=(6, D))
 
 
-def mixture(spread=1.0):
+def mixture(spread=1.0, known=None):
+    known = learned(spread) if known is None else known
     return WeighedBelief(
         (
-            Part(with_every_residual(learned(spread)), 0.6, True),
+            Part(with_every_residual(known), 0.6, True),
             Part(past_members(MEANS), 0.3, True),
             Part(AveragedBelief(LEVEL, UNIT), 0.1, False),
         ),
         temper=1.0,
-        guarded=learned(spread),
+        guarded=known,
     )
 
 
@@ -229,6 +230,29 @@ def test_weighed_belief_gives_up_only_members_that_would_not_have_mattered(monke
     every = mixture().condition(x, y).moments(QUERIES)
     np.testing.assert_allclose(found.mean, every.mean, atol=0.01 * UNIT)
     np.testing.assert_allclose(np.sqrt(found.variance), np.sqrt(every.variance), rtol=0.02)
+
+
+def test_weighed_belief_of_many_equal_members_is_that_of_one_of_each(monkeypatch):
+    """No single one of many members may weigh much; together they do."""
+    x, y = drawn_run(3)
+
+    def found(n, copies):
+        known = pick(learned(1.0), [0, 1] * copies)
+        return mixture(known=known).condition(x[:n], y[:n]).moments(QUERIES)
+
+    many = [found(n, 60) for n in (0, 3)]
+    monkeypatch.setattr(weighed_module, "STAGES", ())
+    monkeypatch.setattr(weighed_module, "SMALLEST_WEIGHT", 0.0)
+    for moments, n in zip(many, (0, 3), strict=True):
+        every = found(n, 1)
+        np.testing.assert_allclose(moments.mean, every.mean, atol=0.02 * UNIT)
+        np.testing.assert_allclose(np.sqrt(moments.variance), np.sqrt(every.variance), rtol=0.03)
+
+
+def test_weighed_belief_says_that_the_evidence_is_not_finite():
+    x, y = drawn_run(3)
+    with pytest.raises(FloatingPointError, match="The evidence of the run is not finite"):
+        mixture(known=replace(learned(), noise_variance=np.full(2, np.nan))).condition(x, y)
 
 
 def test_weighed_belief_answers_the_same_whatever_was_asked_before():

@@ -145,3 +145,10 @@ def test_findings_that_are_damaged_are_named(damage, problem):
 def test_findings_must_be_named_values(data):
     with pytest.raises(ValueError, match="^'findings' is .* where named values should be$"):
         Findings.from_json(data)
+
+
+@pytest.mark.parametrize("point", [{"x": float("inf")}, {"x": [1.0, {"y": float("nan")}]}])
+def test_findings_refuse_infinite_numbers_inside_of_points(point):
+    data = NOTHING_MEASURED.to_json() | {"examples": [{"points": [point], "values": [1.0]}]}
+    with pytest.raises(ValueError, match="where finite numbers should be"):
+        Findings.from_json(data)

@@ -17,13 +17,15 @@ from jaxtyping import Float
 
 from metaprior.belief._belief import AbstractBelief
 from metaprior.belief._conditioned import ConditionedProcesses
+from metaprior.belief._linalg import require_finite
 from metaprior.belief._mixture import Group, Groups, logsumexp
 from metaprior.belief._processes import pick
 from metaprior.belief._seen import seen_groups
 from metaprior.belief._view import AbstractView, ChainedView
 
-# Processes that hold less of the weight are left out of predictions.
-SMALLEST_WEIGHT = 3e-3
+# Processes that hold less of the weight are left out of predictions. Of more than so many, each may
+# hold less without being negligible.
+SMALLEST_WEIGHT, MANY = 3e-3, 100
 # After so many points, processes that hold less of the weight are given up: most of the work is on
 # those that stay.
 STAGES = (4, 8, 16, 32, 64, 128)
@@ -166,7 +168,8 @@ class WeighedBelief(AbstractBelief):
 
     def _left(self, parts: Sequence[Part], run: FirstPoints) -> list[Part]:
         found = _compared(parts, run, self.temper)
-        return [part for own in found for part in _in_play(own)]
+        least = _least(LOST_WEIGHT, found)
+        return [part for own in found for part in _in_play(own, least)]
 
 
 class WeighedPart(NamedTuple):
@@ -188,7 +191,10 @@ class FixedMixture(AbstractBelief):
 
 
 def _groups(parts: Sequence[WeighedPart], members: list[ConditionedProcesses]) -> Groups:
-    kept = [own.part.group(_kept(m, own.weights)) for own, m in zip(parts, members, strict=True)]
+    least = _least(SMALLEST_WEIGHT, parts)
+    kept = [
+        own.part.group(_kept(m, own.weights, least)) for own, m in zip(parts, members, strict=True)
+    ]
     total = sum(np.sum(group.weights) for group in kept)
     return tuple(Group(g.members, g.weights / total) for g in kept if len(g.weights))
 
@@ -201,13 +207,21 @@ def _compared(parts: Sequence[Part], run: FirstPoints, temper: float) -> list[We
         for part, own in zip(parts, found, strict=True)
     ]
     total = logsumexp(np.concatenate(each))
+    require_finite(np.asarray(total), "The evidence of the run")
     return [
         WeighedPart(part, own.members, np.exp(log_weights - total))
         for part, own, log_weights in zip(parts, found, each, strict=True)
     ]
 
 
-def _in_play(found: WeighedPart) -> list[Part]:
+def _least(weight: float, parts: Sequence[WeighedPart]) -> float:
+    """The weight below which a process is negligible: `weight` for up to `MANY` processes, and for
+    more so much less that what is left out weighs less together, too."""
+    num = sum(len(own.members.scale) for own in parts)
+    return weight * min(1.0, MANY / max(num, 1)) ** 2
+
+
+def _in_play(found: WeighedPart, least: float) -> list[Part]:
     """A part without the processes that the run so far speaks against; nothing if none is left.
 
     What has no past stays: a run may turn out to be like none before at any time.
@@ -215,15 +229,15 @@ def _in_play(found: WeighedPart) -> list[Part]:
     if not found.part.has_past:
         return [found.part]
     by_process = np.sum(found.weights.reshape(found.members.scale.shape), axis=1)
-    rows = np.flatnonzero(by_process >= LOST_WEIGHT).tolist()
+    rows = np.flatnonzero(by_process >= least).tolist()
     part = found.part
     return [part._replace(members=part.members.only(rows))] if rows else []
 
 
-def _kept(members: ConditionedProcesses, weights: Float[np.ndarray, " K"]) -> Group:
+def _kept(members: ConditionedProcesses, weights: Float[np.ndarray, " K"], least: float) -> Group:
     """The members without those that hardly weigh anything."""
     by_process = weights.reshape(members.scale.shape)
-    rows = np.flatnonzero(np.sum(by_process, axis=1) >= SMALLEST_WEIGHT)
+    rows = np.flatnonzero(np.sum(by_process, axis=1) >= least)
     if len(rows) == len(by_process):
         return Group(members, weights)
     return Group(pick(members, rows.tolist()), by_process[rows].reshape(-1))

@@ -49,6 +49,8 @@ def _read(kind: Any, value: Any, where: str) -> Any:
             raise _damaged(where, value, "named values")
         inside = get_args(kind)[1]
         if inside is Any:
+            if not _is_finite(value):
+                raise _damaged(where, value, "finite numbers")
             return dict(value)
         return {name: _read(inside, each, f"{where}.{name}") for name, each in value.items()}
     types, expected = _PLAIN[kind]
@@ -71,6 +73,13 @@ def _read_tuple(kinds: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ..
     if len(value) != len(kinds):
         raise _damaged(where, value, f"a list of {len(kinds)}")
     return tuple(_read(kind, each, where) for kind, each in zip(kinds, value, strict=True))
+
+
+def _is_finite(value: Any) -> bool:
+    """Whether every number in plain JSON is finite."""
+    if isinstance(value, dict | list | tuple):
+        return all(map(_is_finite, value.values() if isinstance(value, dict) else value))
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def _damaged(where: str, value: Any, expected: str) -> ValueError:
