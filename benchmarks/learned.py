@@ -13,6 +13,7 @@ where it stopped.
 """
 
 import argparse
+import shlex
 import sys
 from datetime import date
 from pathlib import Path
@@ -142,7 +143,8 @@ def main() -> None:
         records = {tuple(job): known[tuple(job)] for job in jobs if tuple(job) in known}
     else:
         records = finished(evaluate, jobs, arguments.workers, arguments.out)
-    command = "python -m benchmarks.learned --out learned.jsonl"
+    wanted = () if arguments.families == list(families()) else ("--families", *arguments.families)
+    command = shlex.join(["python", "-m", "benchmarks.learned", "--out", "learned.jsonl", *wanted])
     text = page(records, command)
     if arguments.page is None:
         sys.stdout.write(text)

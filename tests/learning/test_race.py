@@ -343,5 +343,5 @@ def test_require_candidates_refuses_bad_input_in_one_sentence(given, error, word
 
 
 def test_require_candidates_takes_any_sequence_of_gradient_methods():
-    require_candidates([FPacohMap()])
-    require_candidates((LearnedGP(), ABLR()))
+    for methods in ([FPacohMap()], (LearnedGP(), ABLR())):
+        assert require_candidates(methods) is None

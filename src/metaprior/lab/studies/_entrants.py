@@ -62,7 +62,7 @@ class EntrantName(NamedTuple):
 
 
 def canonical_name(name: Any) -> str | None:
-    """The name as it is written in records, whatever its case; `None` if it is nobody's."""
+    """The name as it is written in records, whatever its case; `None` if no method has it."""
     if not isinstance(name, str):
         return None
     known = {each.lower(): each for each in (*known_methods(), RANDOM_SEARCH, LEARN)}
